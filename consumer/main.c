@@ -15,6 +15,7 @@
 #include "consumer/agent/confine.h"
 #include "consumer/broker/broker_ask.h"
 #include "consumer/jit/perf_map_files.h"
+#include "consumer/methods/method_session_stop.h"
 #include "consumer/methods/methods.h"
 #include "consumer/output/kept_lines.h"
 #include "consumer/output/subscriptions.h"
@@ -80,6 +81,15 @@ static void tap_lines(void *context, const char *data, size_t bytes, uint64_t li
 		kept_lines_put(a->kept, data, bytes, lines);
 }
 
+/* What a client leaves behind that has gone, however it went. */
+static void forget_client(void *context, uint64_t connection)
+{
+	struct agent *a = context;
+
+	subscriptions_close(a->subscriptions, connection);
+	method_session_stop_closed(&a->methods, connection);
+}
+
 /* Opens everything that needs a name, a path or a thread, before the lock-down. */
 static int open_all(struct agent *a)
 {
@@ -112,7 +122,7 @@ static int open_all(struct agent *a)
 	if (r < 0)
 		return r;
 	output_queue_tap(a->output, tap_lines, a);
-	control_on_close(a->control, subscriptions_close, a->subscriptions);
+	control_on_close(a->control, forget_client, a);
 	r = say_step("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;

@@ -3,6 +3,7 @@
 
 #include "consumer/methods/methods.h"
 #include "consumer/session/session_stop.h"
+#include "shared/tools/macro.h"
 
 /* 16 hex digits, as event_line_session_text writes them. */
 static bool parse_session(const struct json_node *value, uint64_t *ret_id)
@@ -22,6 +23,26 @@ static bool parse_session(const struct json_node *value, uint64_t *ret_id)
 	return true;
 }
 
+/* Reads params.session. False: the error is set. */
+static bool take_session(const struct json_node *params, uint64_t *ret_id,
+			 char text[SESSION_TEXT_BYTES], struct control_error *error)
+{
+	if (!parse_session(json_node_get(params, "session"), ret_id)) {
+		(void)control_error_fail(error, CONTROL_BAD_PARAMS,
+					 "params.session: want the 16 digits of a session");
+		return false;
+	}
+	event_line_session_text(*ret_id, text);
+	return true;
+}
+
+static void answer_session(struct jsonw *w, const char *text)
+{
+	jsonw_object(w, NULL);
+	jsonw_string(w, "session", text);
+	jsonw_object_end(w);
+}
+
 int method_session_stop(void *context, const struct control_peer *peer,
 			const struct json_node *params, struct jsonw *w,
 			struct control_error *error)
@@ -31,15 +52,56 @@ int method_session_stop(void *context, const struct control_peer *peer,
 	char text[SESSION_TEXT_BYTES];
 	uint64_t id;
 
-	if (!parse_session(json_node_get(params, "session"), &id))
-		return control_error_fail(error, CONTROL_BAD_PARAMS,
-					  "params.session: want the 16 digits of a session");
-	event_line_session_text(id, text);
+	if (!take_session(params, &id, text, error))
+		return -1;
 	if (session_stop(m->d->triggers->sessions, id, &by) < 0)
 		return control_error_fail(error, CONTROL_NOT_FOUND, "no session %s runs", text);
 	schedule_drain_soon(m->d->schedule);
-	jsonw_object(w, NULL);
-	jsonw_string(w, "session", text);
-	jsonw_object_end(w);
+	answer_session(w, text);
 	return 0;
+}
+
+/* The place of a connection, or one that nobody has; there are as many as connections. */
+static struct method_tie *find_tie(struct methods *m, uint64_t connection)
+{
+	struct method_tie *nobodys = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(m->ties); i++) {
+		if (m->ties[i].connection == connection)
+			return &m->ties[i];
+		if (!m->ties[i].connection)
+			nobodys = &m->ties[i];
+	}
+	return nobodys;
+}
+
+int method_session_stop_with_connection(void *context, const struct control_peer *peer,
+					const struct json_node *params, struct jsonw *w,
+					struct control_error *error)
+{
+	struct methods *m = context;
+	struct method_tie *tie = find_tie(m, peer->connection);
+	char text[SESSION_TEXT_BYTES];
+	uint64_t id;
+
+	if (!take_session(params, &id, text, error))
+		return -1;
+	if (!tie)
+		return control_error_fail(error, CONTROL_INTERNAL, "no place for the connection");
+	*tie = (struct method_tie){ peer->connection,
+				    id,
+				    { true, peer->uid, (uint32_t)peer->pid } };
+	answer_session(w, text);
+	return 0;
+}
+
+void method_session_stop_closed(struct methods *m, uint64_t connection)
+{
+	struct method_tie *tie = find_tie(m, connection);
+
+	if (!tie || tie->connection != connection)
+		return;
+	if (session_stop(m->d->triggers->sessions, tie->session, &tie->by) == 0)
+		schedule_drain_soon(m->d->schedule);
+	tie->connection = 0;
 }

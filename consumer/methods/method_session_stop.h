@@ -5,9 +5,22 @@
 
 #include "consumer/control/control.h"
 
+struct methods;
+
 /* The method session.stop {session}; a control_call, with a struct methods as context. */
 int method_session_stop(void *context, const struct control_peer *peer,
 			const struct json_node *params, struct jsonw *result,
 			struct control_error *error);
+
+/*
+ * The method session.tie {session}: that session ends with the connection, if it has not ended by
+ * then, so that a client that is killed leaves none. One of each connection, the last.
+ */
+int method_session_stop_with_connection(void *context, const struct control_peer *peer,
+					const struct json_node *params, struct jsonw *result,
+					struct control_error *error);
+
+/* Ends the session that is tied to a connection, which has closed. */
+void method_session_stop_closed(struct methods *methods, uint64_t connection);
 
 #endif

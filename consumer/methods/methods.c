@@ -42,6 +42,7 @@ const struct control_method methods_table[] = {
 	{ "sessions", false, list_sessions },
 	{ "session.start", true, .begin = method_session_start },
 	{ "session.stop", true, method_session_stop },
+	{ "session.tie", true, method_session_stop_with_connection },
 	{ "session.lines", true, method_session_lines },
 	{ "subscribe", true, method_subscribe },
 	{ "lines", true, method_subscribe_lines },

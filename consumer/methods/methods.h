@@ -5,6 +5,7 @@
 
 #include "consumer/control/control.h"
 #include "consumer/discovery/discovery.h"
+#include "consumer/session/session_result.h"
 #include "consumer/telemetry/telemetry.h"
 #include "consumer/telemetry/watch_events.h"
 
@@ -12,6 +13,13 @@ struct broker_client;
 struct kept_lines;
 struct subscriptions;
 struct symbols;
+
+/* A session that ends with a connection. */
+struct method_tie {
+	uint64_t connection; /* 0: nobody's */
+	uint64_t session;
+	struct session_stopped by;
+};
 
 /* What the methods use; all borrowed. Main thread only. */
 struct methods {
@@ -23,6 +31,7 @@ struct methods {
 	const struct control_server *control;
 	struct symbols *symbols;
 	struct broker_client *files; /* connection of the threads that read processes' files */
+	struct method_tie ties[CONTROL_CLIENTS_MAX];
 };
 
 /* The table for control_new, with a struct methods as context. Ends with a NULL name. */

@@ -44,6 +44,12 @@ struct text_table {
 	bool failed; /* no memory: text_table_print says so */
 };
 
+/* The ending of a word of which there are n: "" or "s". */
+static inline const char *text_s(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 void text_table_init(struct text_table *table, unsigned int columns);
 void text_table_done(struct text_table *table);
 

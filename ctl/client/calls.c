@@ -37,14 +37,17 @@ bool calls_is_absent(int error)
 
 char *calls_absence(const struct options *options, int error)
 {
-	const char *path = calls_socket(options), *advice = "is the service running?";
+	const char *what = "no agent at", *advice = "is the service running?";
 	char *text = NULL;
 
-	if (error == -EACCES || error == -EPERM)
-		advice = "only root and the group trocar-admin may ask it";
-	else if (error == -ECONNREFUSED)
+	if (error == -EACCES || error == -EPERM) {
+		what = "not allowed to ask the agent at";
+		advice = "only root and the group trocar-admin may";
+	} else if (error == -ECONNREFUSED) {
 		advice = "it has ended: journalctl -u trocar-consumer says why";
-	if (asprintf(&text, "no agent at %s (%s): %s", path, strerror(-error), advice) < 0)
+	}
+	if (asprintf(&text, "%s %s (%s): %s", what, calls_socket(options), strerror(-error),
+		     advice) < 0)
 		return NULL;
 	return text;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ctl/cli/command_exit.h"
+#include "ctl/cli/text.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/subscription.h"
 #include "ctl/events/pool.h"
@@ -46,9 +47,9 @@ static int take_answer(const struct options *options, const struct client_answer
 		return calls_explain(options, -EPROTO);
 	if (omitted)
 		fprintf(options->err,
-			"trocar: %" PRIu64 " lines of the session are not kept any more: the "
-			"agent's output has them (its --keep-kib)\n",
-			omitted);
+			"trocar: %" PRIu64 " line%s of the session %s not kept any more: see the "
+			"agent's output (and its --keep-kib)\n",
+			omitted, text_s(omitted), omitted == 1 ? "is" : "are");
 	r = write_lines(answer, lines);
 	return r < 0 ? calls_explain(options, r) : COMMAND_FINE;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Follows the agent's lines (subscribe), starts a session (session.start), and asks for lines until
- * the session's end is among them. The lines go the way of an event file from there. SIGINT and
- * SIGTERM end the session early (session.stop): what it has is printed.
+ * the session's end is among them. The lines go the way of an event file from there. SIGINT,
+ * SIGTERM and SIGHUP end the session early (session.stop): what it has is printed.
  */
 #include "ctl/client/profile.h"
 
@@ -25,6 +25,7 @@
 #include "ctl/render/folded.h"
 #include "ctl/render/pprof.h"
 #include "ctl/render/text_report.h"
+#include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -78,9 +79,9 @@ static int check_form(const struct options *o)
 static int take_arguments(struct profile *p, const char *const *arguments)
 {
 	const char *cgroup = p->options->cgroup, *pid = cgroup ? NULL : arguments[0];
-	const char *seconds = cgroup || !pid ? arguments[0] : arguments[1];
+	const char *const *rest = pid ? arguments + 1 : arguments, *seconds = rest[0];
 
-	if ((!cgroup && !pid) || (cgroup && seconds && arguments[1])) {
+	if ((!cgroup && !pid) || (seconds && rest[1])) {
 		fprintf(p->options->err,
 			"trocar: usage: trocar profile PID [SECONDS], or trocar "
 			"profile --cgroup PATH [SECONDS], or trocar profile --unit UNIT "
@@ -99,13 +100,52 @@ static int take_arguments(struct profile *p, const char *const *arguments)
 	return check_form(p->options);
 }
 
-/* A wrong number is said before the agent is asked for anything. */
-static int find_process(const struct profile *p)
+static bool has_cgroup(const char *cgroup)
 {
-	if (!p->pid || kill((pid_t)p->pid, 0) == 0 || errno != ESRCH)
+	char mount[PATH_MAX], path[2 * PATH_MAX];
+	enum cgroup_mode mode;
+
+	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
+		return true; /* the agent may know better */
+	snprintf(path, sizeof(path), "%s/%s", mount, cgroup);
+	return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+/* A wrong number or path is said before the agent is asked for anything. */
+static int find_target(const struct profile *p)
+{
+	const char *cgroup = p->options->cgroup;
+
+	if (p->pid && kill((pid_t)p->pid, 0) < 0 && errno == ESRCH)
+		fprintf(p->options->err, "trocar: profile: there is no process %" PRIu64 "\n",
+			p->pid);
+	else if (cgroup && !has_cgroup(cgroup))
+		fprintf(p->options->err, "trocar: profile: there is no cgroup %s\n", cgroup);
+	else
 		return COMMAND_FINE;
-	fprintf(p->options->err, "trocar: profile: there is no process %" PRIu64 "\n", p->pid);
 	return COMMAND_FAILED;
+}
+
+/* Asks for something of the session. 0, also when it is refused; what client_ask says. */
+static int ask_of_session(struct profile *p, const char *method)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	_cleanup_(jsonw_done) struct jsonw params;
+
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	jsonw_object(&params, NULL);
+	jsonw_string(&params, "session", p->session);
+	jsonw_object_end(&params);
+	return client_ask(p->agent.fd, method, &params, &answer);
+}
+
+/*
+ * Killed, this command leaves no session that would hold others back. An agent that has no such
+ * method answers so, and the session has its time.
+ */
+static void tie_session(struct profile *p)
+{
+	(void)ask_of_session(p, "session.tie");
 }
 
 static int start_session(struct profile *p)
@@ -131,7 +171,10 @@ static int start_session(struct profile *p)
 		return calls_explain(p->options, -EPROTO);
 	p->session = strdup(session->text);
 	p->start_ns = clock_mono_ns();
-	return p->session ? COMMAND_FINE : calls_explain(p->options, -ENOMEM);
+	if (!p->session)
+		return calls_explain(p->options, -ENOMEM);
+	tie_session(p);
+	return COMMAND_FINE;
 }
 
 static bool is_of_session(const struct profile *p, const struct json_node *node)
@@ -198,10 +241,12 @@ static void change_signals(int how)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(how, &set, NULL);
 }
 
-/* SIGINT and SIGTERM get through while the command pauses, so that no call of its is cut short. */
+/* SIGINT, SIGTERM and SIGHUP get through while the command pauses, so that no call of its is cut
+ * short. */
 static void take_signals(void)
 {
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -209,6 +254,7 @@ static void take_signals(void)
 	change_signals(SIG_BLOCK);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
 }
 
 /* A second Ctrl-C ends the command; SIGTERM does not, which a command's end is told by. */
@@ -223,17 +269,11 @@ static void let_interrupt(void)
 /* Ends the session, where it has not ended by itself; its lines and its end come as ever. */
 static int stop_session(struct profile *p)
 {
-	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	_cleanup_(jsonw_done) struct jsonw params;
 	int r;
 
 	p->stopped = true;
 	let_interrupt();
-	jsonw_init(&params, CLIENT_REQUEST_BYTES);
-	jsonw_object(&params, NULL);
-	jsonw_string(&params, "session", p->session);
-	jsonw_object_end(&params);
-	r = client_ask(p->agent.fd, "session.stop", &params, &answer);
+	r = ask_of_session(p, "session.stop");
 	return r < 0 ? calls_explain(p->options, r) : COMMAND_FINE;
 }
 
@@ -280,8 +320,8 @@ static void say_samples(const struct profile *p, const struct view *view)
 
 	for (uint32_t i = 0; i < s->keys.count; i++)
 		samples = store_sum(samples, s->values[i].count);
-	fprintf(p->options->err, "session %s, %" PRIu64 " samples%s: %s\n", p->session, samples,
-		p->pid ? " of the process" : "", title ? title : "-");
+	fprintf(p->options->err, "session %s, %" PRIu64 " sample%s%s: %s\n", p->session, samples,
+		text_s(samples), p->pid ? " of the process" : "", title ? title : "-");
 }
 
 /* What was captured, and what is missing in it. */
@@ -297,8 +337,9 @@ static void say_account(struct profile *p, const struct view *view)
 			fprintf(p->options->err, "its samples are not complete: see session.end "
 						 "in the agent's lines\n");
 	if (p->agent.omitted)
-		fprintf(p->options->err, "%" PRIu64 " lines came too fast and are missing here\n",
-			p->agent.omitted);
+		fprintf(p->options->err, "%" PRIu64 " line%s came too fast and %s missing here\n",
+			p->agent.omitted, text_s(p->agent.omitted),
+			p->agent.omitted == 1 ? "is" : "are");
 }
 
 /* Prints in the form that is asked for. 0, -errno. */
@@ -434,7 +475,7 @@ static int capture_pid_or_cgroup(const struct options *options, const char *cons
 
 	if (take_arguments(&p, arguments) < 0)
 		return COMMAND_USAGE;
-	status = find_process(&p);
+	status = find_target(&p);
 	if (p.pid)
 		snprintf(p.program, sizeof(p.program), "/proc/%" PRIu64 "/exe", p.pid);
 	return status == COMMAND_FINE ? capture_session(&p, -1) : status;

@@ -23,7 +23,15 @@ struct running {
 	char name[NAME_BYTES]; /* of the cgroup, below the mount */
 	char folder[PATH_MAX], program[PATH_MAX];
 	pid_t command, capture;
+	int failed[2]; /* a pipe: a byte comes where the command did not become what it should */
 };
+
+static bool is_program(const char *file)
+{
+	struct stat st;
+
+	return access(file, X_OK) == 0 && stat(file, &st) == 0 && S_ISREG(st.st_mode);
+}
 
 /* Whether execvp(3) would find it, and where, so that a wrong word costs no capture. */
 static bool find_program(const char *name, char file[PATH_MAX])
@@ -32,11 +40,11 @@ static bool find_program(const char *name, char file[PATH_MAX])
 
 	snprintf(file, PATH_MAX, "%s", name);
 	if (strchr(name, '/'))
-		return access(file, X_OK) == 0;
+		return is_program(file);
 	for (size_t bytes; path && *path; path += bytes + (path[bytes] == ':')) {
 		bytes = strcspn(path, ":");
 		snprintf(file, PATH_MAX, "%.*s/%s", (int)bytes, path, name);
-		if (access(file, X_OK) == 0)
+		if (is_program(file))
 			return true;
 	}
 	return false;
@@ -80,20 +88,28 @@ static bool enter_cgroup(const struct running *r)
 	return fd >= 0 && write(fd, "0", 1) == 1 && close(fd) == 0;
 }
 
+static _Noreturn void fail_command(const struct running *r, const char *what)
+{
+	fprintf(r->options->err, "trocar: profile: %s: %s\n", what, strerror(errno));
+	fflush(r->options->err);
+	(void)!write(r->failed[1], "", 1);
+	_exit(NOT_RUN);
+}
+
 /* Becomes the command once the session runs; what it prints is not what is captured. */
 static _Noreturn void become_command(const struct running *r, const char *const *command,
 				     int started_fd)
 {
 	char byte;
 
-	if (!enter_cgroup(r) || read(started_fd, &byte, 1) != 1)
-		_exit(NOT_RUN);
+	if (!enter_cgroup(r))
+		fail_command(r, r->name);
+	if (read(started_fd, &byte, 1) != 1)
+		_exit(NOT_RUN); /* there is no session, which was said */
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	signal(SIGINT, SIG_DFL); /* a shell's background job has it ignored */
 	execvp(command[0], (char *const *)command);
-	fprintf(r->options->err, "trocar: profile: %s: %s\n", command[0], strerror(errno));
-	fflush(r->options->err);
-	_exit(NOT_RUN);
+	fail_command(r, command[0]);
 }
 
 static _Noreturn void become_capture(const struct running *r, profile_command_capture capture,
@@ -111,7 +127,7 @@ static int start_both(struct running *r, const char *const *command,
 	int started[2];
 
 	fflush(NULL);
-	if (pipe2(started, O_CLOEXEC) < 0)
+	if (pipe2(started, O_CLOEXEC) < 0 || pipe2(r->failed, O_CLOEXEC) < 0)
 		return -errno;
 	r->command = fork();
 	if (r->command == 0) {
@@ -125,6 +141,7 @@ static int start_both(struct running *r, const char *const *command,
 		become_capture(r, capture, started[1]);
 	}
 	close(started[0]);
+	close(r->failed[1]);
 	close(started[1]); /* the command reads its end when there will be no session */
 	return r->command < 0 || r->capture < 0 ? -errno : 0;
 }
@@ -144,12 +161,15 @@ static int wait_for_both(const struct running *r)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	int status;
+	char byte;
 
 	sigaction(SIGINT, &ignore, NULL);
 	wait_for(r->command);
 	kill(r->capture, SIGTERM);
 	status = wait_for(r->capture);
 	remove_cgroup(r);
+	if (read(r->failed[0], &byte, 1) == 1)
+		return COMMAND_FAILED;
 	return status;
 }
 
@@ -160,8 +180,10 @@ int profile_command_run(const struct options *options, const char *const *comman
 	int e;
 
 	if (!find_program(command[0], r.program)) {
-		fprintf(options->err, "trocar: profile: %s: there is no such command\n",
-			command[0]);
+		fprintf(options->err, "trocar: profile: %s: %s\n", command[0],
+			strchr(command[0], '/') && access(command[0], F_OK) == 0
+				? "is no program"
+				: "there is no such command");
 		return COMMAND_FAILED;
 	}
 	if (make_cgroup(&r) < 0)

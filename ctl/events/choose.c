@@ -56,9 +56,12 @@ static int refuse_nothing(const struct options *options, const struct store *sto
 		fputs("trocar: there is no session in what was read\n", options->err);
 		return -EINVAL;
 	}
-	fprintf(options->err,
-		"trocar: no session is selected; the newest of the %u that were read:\n",
-		store->ids.count);
+	if (store->ids.count == 1)
+		fputs("trocar: no session is selected; one was read:\n", options->err);
+	else
+		fprintf(options->err,
+			"trocar: no session is selected; the newest of the %u that were read:\n",
+			store->ids.count);
 	offers_print_sessions(store, options->err);
 	return -EINVAL;
 }

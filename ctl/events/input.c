@@ -11,6 +11,7 @@
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/confine.h"
+#include "ctl/cli/text.h"
 #include "ctl/events/choose.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -230,8 +231,8 @@ int input_need_stacks(const struct options *options, const struct input *input)
 		fputs("trocar: the session has no stacks in what was read\n", options->err);
 		return COMMAND_FAILED;
 	}
-	fprintf(options->err, "trocar: no stack is selected, of %" PRIu64 " lines; these have:\n",
-		input->reader.unselected);
+	fprintf(options->err, "trocar: no stack is selected, of %" PRIu64 " line%s; there are:\n",
+		input->reader.unselected, text_s(input->reader.unselected));
 	offers_print_stacks(&input->reader.offers, &input->store, options->err);
 	return COMMAND_FAILED;
 }
@@ -240,7 +241,7 @@ void input_say_left(const struct options *options, const struct input *input)
 {
 	if (input->left)
 		fprintf(options->out, "\n%" PRIu32 " more session%s: --all\n", input->left,
-			input->left == 1 ? "" : "s");
+			text_s(input->left));
 }
 
 int input_status(const struct input *input)

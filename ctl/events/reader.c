@@ -255,7 +255,7 @@ int reader_read(struct reader *r, int fd, const char *name, struct progress *pro
 static void say_lines(const struct reader *r, uint64_t n, const char *what)
 {
 	if (n)
-		fprintf(r->err, "trocar: %" PRIu64 " line%s %s\n", n, n == 1 ? "" : "s", what);
+		fprintf(r->err, "trocar: %" PRIu64 " line%s %s\n", n, text_s(n), what);
 }
 
 void reader_end(const struct reader *r)
@@ -270,5 +270,5 @@ void reader_end(const struct reader *r)
 		  "whose message journalctl has left out: run it with -a, or with -o cat");
 	if (lacking)
 		fprintf(r->err, "trocar: %" PRIu64 " stack%s without all parts: passed over\n",
-			lacking, lacking == 1 ? "" : "s");
+			lacking, text_s(lacking));
 }

@@ -37,7 +37,7 @@ static void put_amount(const struct view *v, uint64_t value, double seconds, FIL
 	char text[TEXT_UNIT_BYTES];
 
 	if (v->unit == VIEW_COUNT) {
-		fprintf(out, "%" PRIu64 " samples", value);
+		fprintf(out, "%" PRIu64 " sample%s", value, text_s(value));
 		return;
 	}
 	fprintf(out, "%s%s", text_duration_us(value / NSEC_PER_USEC, text),

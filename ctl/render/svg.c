@@ -99,7 +99,7 @@ static void put_value(const struct svg *svg, uint64_t value, FILE *out)
 	if (svg->unit == VIEW_NS)
 		fputs(text_duration_us(value / NSEC_PER_USEC, text), out);
 	else
-		fprintf(out, "%" PRIu64 " samples", value);
+		fprintf(out, "%" PRIu64 " sample%s", value, text_s(value));
 }
 
 static double compute_share(uint64_t part, uint64_t whole)
@@ -121,7 +121,9 @@ static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *o
 	fputs("<title>", out);
 	put_text(labels_get(svg->labels, node->step.label), SIZE_MAX, out);
 	for (unsigned int c = 0; c < TREE_COLUMNS && svg->columns[c]; c++) {
-		fprintf(out, "\n%s: ", svg->columns[c]);
+		fputc('\n', out);
+		put_text(svg->columns[c], SIZE_MAX, out);
+		fputs(": ", out);
 		put_value(svg, node->total[c], out);
 		fprintf(out, ", %.1f %%",
 			100 * compute_share(node->total[c], svg->tree->nodes[TREE_ROOT].total[c]));
@@ -336,8 +338,8 @@ void svg_write(const struct svg *svg, FILE *out)
 		put_panel(&d, i, top);
 	fprintf(out, "<text class=\"quiet\" x=\"%d\" y=\"%u\">", MARGIN, height - 10);
 	if (d.narrow)
-		fprintf(out, "%" PRIu64 " frames narrower than %.2f %% are not drawn. ", d.narrow,
-			100 * NARROW / d.width);
+		fprintf(out, "%" PRIu64 " frame%s narrower than %.2f %% %s not drawn. ", d.narrow,
+			text_s(d.narrow), 100 * NARROW / d.width, d.narrow == 1 ? "is" : "are");
 	fprintf(out, "Made by trocar %s.</text>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
 		TROCAR_VERSION, flamegraph_js);
 }

@@ -155,7 +155,10 @@ static int print_stacks(struct text_report *r, uint32_t session)
 	view_choose(r->view, session);
 	view_only(r->view, STORE_NONE, false);
 	if (!has_stacks(r)) {
-		fputs("\nno stack of it is selected\n", r->out);
+		bool others = r->input->reader.unselected > 0;
+
+		fprintf(r->out, "\nno stack of it is selected%s\n", others ? "; there are:" : "");
+		offers_print_stacks(&r->input->reader.offers, &r->input->store, r->out);
 		return 0;
 	}
 	if (view_find_signal(r->view, "oncpu") == STORE_NONE || r->view->wall ||

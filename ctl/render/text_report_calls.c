@@ -93,7 +93,7 @@ static int put_ran(const struct store *store, const struct store_session *sessio
 		return session->end == STORE_NONE ? 0 : -ENOMEM;
 	if (!all)
 		return 0;
-	fprintf(out, "  ON CPU is of %" PRIu64 " samples%s", all,
+	fprintf(out, "  ON CPU is of %" PRIu64 " sample%s%s", all, text_s(all),
 		all < FEW_SAMPLES ? ", which is few" : "");
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		uint64_t n = json_node_u64(json_node_get(ran, places[i].key));

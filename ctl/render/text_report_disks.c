@@ -200,13 +200,14 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 	char bytes[TEXT_UNIT_BYTES];
 
 	if (json_node_get(line, "others"))
-		fprintf(out, "  and %" PRIu64 " more cgroups: ", read_number(line, "others"));
+		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", read_number(line, "others"),
+			text_s(read_number(line, "others")));
 	else
 		fprintf(out, "  beside it on %s: %s, %.0f %% of the disk's time, ",
 			device ? device : "-", path ? path : "(a cgroup that is gone)",
 			json_node_double(json_node_get(line, "share")) * 100);
-	fprintf(out, "%s in %" PRIu64 " requests\n", text_bytes(read_number(line, "bytes"), bytes),
-		read_number(line, "requests"));
+	fprintf(out, "%s in %" PRIu64 " request%s\n", text_bytes(read_number(line, "bytes"), bytes),
+		read_number(line, "requests"), text_s(read_number(line, "requests")));
 }
 
 static int print_neighbours(const struct store *store, const struct store_session *session,

@@ -24,8 +24,9 @@ static bool put_phase(const struct json_node *phase, const char *name, const cha
 
 	if (!samples)
 		return false;
-	fprintf(out, "%s %.1f %% of %" PRIu64 " samples %s", separator,
-		100.0 * (double)stalled_of(phase) / (double)samples, samples, name);
+	fprintf(out, "%s %.1f %% of %" PRIu64 " sample%s %s", separator,
+		100.0 * (double)stalled_of(phase) / (double)samples, samples, text_s(samples),
+		name);
 	return true;
 }
 

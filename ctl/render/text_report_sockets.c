@@ -101,12 +101,14 @@ static void print_listener(const struct json_node *line, FILE *out)
 		")",
 		name ? name : "-", read_most(line, "queue"), read_number(line, "queue_limit"));
 	if (json_node_get(line, "full_looks"))
-		fprintf(out, ", full in %" PRIu64 " of %" PRIu64 " looks",
-			read_number(line, "full_looks"), read_number(line, "looks"));
+		fprintf(out, ", full in %" PRIu64 " of %" PRIu64 " look%s",
+			read_number(line, "full_looks"), read_number(line, "looks"),
+			text_s(read_number(line, "looks")));
 	if (json_node_get(line, "syn_queue"))
 		fprintf(out, ", %" PRIu64 " on their way", read_most(line, "syn_queue"));
 	if (json_node_get(line, "drops"))
-		fprintf(out, ", %" PRIu64 " times one was dropped", read_number(line, "drops"));
+		fprintf(out, ", %" PRIu64 " time%s one was dropped", read_number(line, "drops"),
+			text_s(read_number(line, "drops")));
 	fputs("\n", out);
 }
 

@@ -121,6 +121,7 @@ int text_report_waits(const struct store *store, const struct store_session *ses
 	_cleanup_(text_table_done) struct text_table table;
 	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
 	const struct json_node *wait = json_node_first(json_node_get(end, "waits"));
+	uint64_t looks;
 
 	text_table_init(&table, ARRAY_SIZE(heads));
 	table.rigid = 1u << 2; /* FOR */
@@ -133,7 +134,8 @@ int text_report_waits(const struct store *store, const struct store_session *ses
 		text_table_add(&table, strdup(heads[i]));
 	for (; wait; wait = json_node_next(wait))
 		add_wait(&table, wait);
-	section_head(out, "waits", "of threads, by %" PRIu64 " looks at them",
-		     json_node_u64(json_node_get(json_node_get(end, "looks"), "passes")));
+	looks = json_node_u64(json_node_get(json_node_get(end, "looks"), "passes"));
+	section_head(out, "waits", "of threads, by %" PRIu64 " look%s at them", looks,
+		     text_s(looks));
 	return text_table_print(&table, 2, out);
 }

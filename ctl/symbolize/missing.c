@@ -81,9 +81,10 @@ void missing_tell(struct missing *m, FILE *err)
 			more += b->frames;
 			continue;
 		}
-		fprintf(err, "  debuginfod-find debuginfo %s    # %" PRIu64 " frames of %s\n",
-			b->hex, b->frames, module && *module ? module : "a file without a path");
+		fprintf(err, "  debuginfod-find debuginfo %s    # %" PRIu64 " frame%s of %s\n",
+			b->hex, b->frames, text_s(b->frames),
+			module && *module ? module : "a file without a path");
 	}
 	if (more)
-		fprintf(err, "  and %" PRIu64 " frames of other builds\n", more);
+		fprintf(err, "  and %" PRIu64 " frame%s of other builds\n", more, text_s(more));
 }

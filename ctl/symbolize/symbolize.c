@@ -294,8 +294,9 @@ static void tell_folders(const struct symbolize *s)
 		path = text_tame(pool_text(&d->paths, d->first - 1),
 				 strlen(pool_text(&d->paths, d->first - 1)));
 	fprintf(s->options->err,
-		"trocar: %" PRIu64 " files or folders could not be looked at, first %s: %s\n",
-		d->passed_over, path ? path : "-", strerror(d->first_error));
+		"trocar: %" PRIu64 " file%s or folder%s could not be looked at, first %s: %s\n",
+		d->passed_over, text_s(d->passed_over), text_s(d->passed_over), path ? path : "-",
+		strerror(d->first_error));
 }
 
 static void tell_totals(struct symbolize *s)
@@ -305,8 +306,8 @@ static void tell_totals(struct symbolize *s)
 
 	for (int i = 1; i < UNNAMED_COUNT_; i++)
 		unnamed += s->by[i];
-	fprintf(err, "trocar: %s: %" PRIu64 " frames named, %" PRIu64 " still without a name\n",
-		s->name, s->named, unnamed + s->others);
+	fprintf(err, "trocar: %s: %" PRIu64 " frame%s named, %" PRIu64 " still without a name\n",
+		s->name, s->named, text_s(s->named), unnamed + s->others);
 	for (int i = 1; i < UNNAMED_COUNT_; i++)
 		if (s->by[i])
 			fprintf(err, "  %" PRIu64 " %s: %s\n", s->by[i],
@@ -316,13 +317,14 @@ static void tell_totals(struct symbolize *s)
 	missing_tell(&s->missing, err);
 	if (s->source)
 		fprintf(err,
-			"trocar: %" PRIu64 " of %" PRIu64 " frames of files have a source line\n",
-			s->with_source, s->user);
+			"trocar: %" PRIu64 " of %" PRIu64 " frame%s of files with a source line\n",
+			s->with_source, s->user, text_s(s->user));
 	if (s->incomplete)
-		fprintf(err, "trocar: %" PRIu64 " stacks lack parts: left as they were\n",
-			s->incomplete);
+		fprintf(err, "trocar: %" PRIu64 " stack%s without all parts: left as before\n",
+			s->incomplete, text_s(s->incomplete));
 	if (s->faults)
-		fprintf(err, "trocar: %" PRIu64 " faulty lines: left as they were\n", s->faults);
+		fprintf(err, "trocar: %" PRIu64 " faulty line%s: left as before\n", s->faults,
+			text_s(s->faults));
 	tell_folders(s);
 }
 
@@ -408,8 +410,10 @@ static int run_symbolize(struct symbolize *s)
 	}
 	r = read_lines(s);
 	tell_totals(s);
-	if (r < 0)
-		return fail_command(s, s->name, r);
+	if (r < 0) {
+		fprintf(o->err, "trocar: %s: %s\n", s->name, unpack_error(r));
+		return COMMAND_FAILED;
+	}
 	return s->faults ? COMMAND_FAILED : COMMAND_FINE;
 }
 

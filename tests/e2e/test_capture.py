@@ -109,7 +109,7 @@ def test_kept_sessions(t):
     check("one of them" in agent.trocar("report", "--last", "x", expect=2).stderr, "a file beside --last")
     agent.refused(-32602, "session.lines", {"session": "x"})
     check("no lines of a session 0123" in agent.trocar("show", "0123", expect=1).stderr, "a session that was not")
-    answer = as_user(agent, "nobody", "session.lines", {})
+    answer = as_user(agent, "daemon", "session.lines", {})
     check(answer.get("code") == -32001, f"{answer}")
     other = t.agent(rules(rule("api", comm=t.comm)), arguments=["--keep-kib", 0])
     check("--keep-kib 0" in other.trocar("show", expect=1).stderr, "it keeps lines")

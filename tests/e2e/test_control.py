@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import COMMAND, GROUP, RpcError, check, command, read_line, rule, rules, until
+from harness import COMMAND, GROUP, USER, RpcError, check, command, read_line, rule, rules, until
 
 pytestmark = pytest.mark.parallel(4)
 FAULTY = json.dumps({"version": 1, "rules": [
@@ -211,7 +211,7 @@ def test_faulty_rules_at_start(t):
 
 
 def test_only_the_admin_changes(t):
-    """Whoever may connect reads; only root and the admin group change."""
+    """Whoever may connect reads; only root, the admin group and the agent's own user change."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
     check("result" in as_user(agent, "daemon", "status"), "the group may not read")
     text = json.dumps(rules())
@@ -219,6 +219,7 @@ def test_only_the_admin_changes(t):
         answer = as_user(agent, "daemon", method, params)
         check(answer == {"code": -32001}, f"{method} as daemon: {answer}")
     check(agent.call("status")["control"]["forbidden"] == 2, "forbidden requests are not counted")
+    check("result" in as_user(agent, USER, "rules.set", {"text": text}), "its own user may not")
 
 
 def test_malformed_requests(t):

@@ -62,11 +62,42 @@ def test_profile_refused(t):
     began = time.monotonic()
     for words, status, part in ((("4194303", "5"), 1, "there is no process 4194303"), (("x-is-none", "5"), 1, "x-is-none: there is no such command"),
                                 ((str(os.getpid()), "61"), 2, "SECONDS from 1 to 60"),
+                                ((str(os.getpid()), "5", "6"), 2, "usage: trocar profile PID [SECONDS]"),
+                                (("--cgroup", "/x-is-none", "5"), 1, "there is no cgroup /x-is-none"),
+                                (("--", "/etc/passwd"), 1, "/etc/passwd: is no program"), (("--", "/tmp"), 1, "/tmp: is no program"),
                                 ((), 2, "usage: trocar profile PID [SECONDS]"),
                                 ((str(os.getpid()), "5", "--svg", "--report"), 2, "want one of")):
         said = agent.trocar("profile", *words, expect=status).stderr
         check(part in said, f"{words}: {said}")
     check_figure(time.monotonic() - began < 5, "it took long", t.load)
+
+
+@pytest.mark.parallel(3)
+def test_profile_of_what_cannot_run(t):
+    """A program that the kernel does not start is said, and is no success; its cgroup goes."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    script = t.folder / "script"
+    script.write_text("#!/nonexistent/interpreter\n")
+    script.chmod(0o755)
+    said = agent.trocar("profile", "--", script, expect=1).stderr
+    check(f"{script}: No such file or directory" in said, said)
+
+
+@pytest.mark.parallel(3)
+def test_profile_that_goes(t):
+    """A terminal that is closed, and a command that is killed, leave no session behind for which others would wait."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    busy = t.spawn("burn_cpu", 60, name="busy", cgroup=t.cgroup("a"))
+    for number in (signal.SIGHUP, signal.SIGKILL):
+        seen = len(agent.events)
+        process = subprocess.Popen([COMMAND, "profile", "--socket", agent.socket, str(busy.pid)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        session = agent.wait("session.start", since=seen)["session"]
+        time.sleep(0.5)
+        process.send_signal(number)
+        process.wait(timeout=30)
+        end = agent.wait("session.end", seconds=10, session=session)
+        check(end["duration_ms"] < 20000 and end["stopped"]["pid"] == process.pid, f"{number}: {end}")
 
 
 @pytest.mark.parallel(3)
@@ -207,7 +238,7 @@ def test_lines_are_for_admins(t):
     for it, and they are few: who fails blocks nobody."""
     agent = t.agent(rules(rule("api", comm=t.comm, cgroup=f"/{t.name}")))
     for method, params in (("subscribe", None), ("lines", {"subscription": 1})):
-        answer = as_user(agent, "nobody", method, params)
+        answer = as_user(agent, "daemon", method, params)
         check(answer.get("code") == -32001, f"{method}: {answer}")
     connections = [agent.connect() for _ in range(4)]
     ids = [agent.call("subscribe", connection=c)["subscription"] for c in connections]

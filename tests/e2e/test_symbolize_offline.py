@@ -211,7 +211,7 @@ def test_source_lines(t):
         for inner in f.get("inlined", []):
             check((inner["fn"], inner["line"]) == ("price", line_of("price")), f"{f}")
     check(any("inlined" in f for f in frames), f"nothing is inlined: {frames[:3]}")
-    check("frames of files have a source line" in said, said)
+    check("frames of files with a source line" in said, said)
     # What addr2line(1) says of the hot address.
     hot = next(f for f in frames if f["fn"] == "sell_in_the_cellar")
     load = next(x.split() for x in command("readelf", "-lW", program).stdout.splitlines() if " R E " in x)

@@ -392,7 +392,11 @@ def test_hostile_names(w):
             b.open((w.folder / "hostile.html").as_uri())
             check(b.run("typeof window.pwned") == "undefined", "hostile.html: a name ran")
             check(not b.complaints, b.complaints[:3])
-    for name, words in (("hostile.svg", ["flamegraph"]), ("hostile-diff.svg", ["diff", "--svg"])):
+    other = w.folder / "a<script>window.pwned=1<&\"'\x01.jsonl"
+    shutil.copy(lines, other)
+    for name, words in (("hostile.svg", ["flamegraph"]), ("hostile-diff.svg", ["diff", "--svg"]),
+                        ("hostile-inverted.svg", ["flamegraph", "--inverted", "--title", other.name]),
+                        ("hostile-files.svg", ["diff", "--svg", other])):
         path = w.make(name, *words, lines)
         document = xml.dom.minidom.parse(str(path))
         check(len(document.getElementsByTagName("script")) == 1, f"{name}: a script of another")

@@ -152,7 +152,7 @@ def test_plain(case, agent):
         long = [line for line in said.overlong(case.columns) if not line.startswith(f"{RULES}:")]
         check(not long, "\n".join(long))
         check(not said.controls(), said.controls())
-    check(not re.search(r"\b1 (samples|sessions|rules|watches|threads|lines|triggers|pools|functions|processes)\b",
+    check(not re.search(r"\b1 (samples|sessions|rules|watches|threads|lines|triggers|pools|functions|processes|frames|looks|stacks|requests|cgroups|faults)\b",
                         said.plain), "a plural of one")
     if case.kept:
         compare(case, said)

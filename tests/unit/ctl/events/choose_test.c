@@ -76,6 +76,11 @@ static void test_report(void **state)
 		   "  aa22     2026-11-21T15:59:30  shop1  web   /c\n"
 		   "  aa11     2026-11-21T15:59:20  shop1  api   /c\n"
 		   "  bb11     2026-11-21T15:59:10  shop1  api   /c\n");
+	events_write(SESSION("aa11", "api", "20", "f"));
+	events_command("report", events_file, "--host", "shop2", NULL);
+	prints("", "trocar: no session is selected; one was read:\n"
+		   "  SESSION  TIME (UTC)           HOST   RULE  CGROUP\n"
+		   "  aa11     2026-11-21T15:59:20  shop1  api   /c\n");
 }
 
 /* No headline stands above sessions of several rules. */

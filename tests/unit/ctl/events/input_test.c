@@ -123,6 +123,8 @@ static void test_damaged(void **state)
 	assert_int_equal(events_command("folded", events_file, "/nonexistent", NULL),
 			 COMMAND_FAILED);
 	assert_string_equal(events_out, "");
+	assert_int_equal(events_command("symbolize", other, NULL), COMMAND_FAILED);
+	assert_non_null(strstr(events_err, ": the compressed data end early"));
 	assert_int_equal(events_command("folded", "/tmp", NULL), COMMAND_FAILED);
 	assert_string_equal(events_err, "trocar: /tmp: is a folder: name files\n");
 }

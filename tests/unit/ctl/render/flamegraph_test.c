@@ -203,7 +203,7 @@ static void test_narrow_frames_are_counted(void **state)
 	events_command("flamegraph", events_file, NULL);
 	assert_int_equal(count("<title>wide\n"), 1);
 	assert_int_equal(count("<title>tiny\n"), 0);
-	has(">1 frames narrower than 0.02 % are not drawn. Made by trocar ");
+	has(">1 frame narrower than 0.02 % is not drawn. Made by trocar ");
 }
 
 static void test_difference_is_by_time(void **state)

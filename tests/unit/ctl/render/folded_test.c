@@ -116,7 +116,7 @@ static void test_selects(void **state)
 						no_stack[i][1], NULL),
 				 COMMAND_FAILED);
 		assert_string_equal(events_out, "");
-		assert_non_null(strstr(events_err, "no stack is selected, of 4 lines; these have:\n"
+		assert_non_null(strstr(events_err, "no stack is selected, of 4 lines; there are:\n"
 						   "  --signal: oncpu\n  --phase: before, during\n"
 						   "  --comm: web, log\n  --pid: 7\n"));
 	}

@@ -387,6 +387,10 @@ static void test_half_a_session(void **state)
 	events_command("report", events_file, NULL);
 	has("no stack of it is selected\n");
 	has("quality: partial");
+	events_write(EVENTS_START("1") STACKS EVENTS_END("1"));
+	events_command("report", events_file, "--comm", "nobody", NULL);
+	has("no stack of it is selected; there are:\n  --signal: ");
+	has("\n  --comm: ");
 }
 
 static void test_sessions_one_after_the_other(void **state)

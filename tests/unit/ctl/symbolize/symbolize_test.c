@@ -43,7 +43,7 @@ static void test_by_module(void **state)
 	assert_null(strstr(events_out, "\"why\""));
 	assert_null(strstr(events_out, "\"source\""));
 	assert_null(strstr(events_out, "\"unnamed\""));
-	assert_non_null(strstr(events_err, "1 frames named, 0 still without a name"));
+	assert_non_null(strstr(events_err, "1 frame named, 0 still without a name"));
 	assert_int_equal(events_command("symbolize", "--source", events_file, NULL), COMMAND_FINE);
 	snprintf(wanted, sizeof(wanted), "specimen.c\",\"line\":%u},\"inlined\":[{",
 		 specimens_line("/* line of the outer call */"));
@@ -74,7 +74,7 @@ static void test_missing(void **state)
 	write_frame("/nowhere/x", "00112233445566778899", 7, "");
 	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
 	assert_non_null(strstr(events_err, "  debuginfod-find debuginfo 00112233445566778899    # "
-					   "1 frames of /nowhere/x\n"));
+					   "1 frame of /nowhere/x\n"));
 	assert_int_equal(
 		events_command("symbolize", "--debuginfod-cache", "/nowhere", events_file, NULL),
 		COMMAND_FAILED);
@@ -84,7 +84,7 @@ static void test_missing(void **state)
 			 COMMAND_FINE);
 	write_frame(hostile, "00112233445566778899", 7, "");
 	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
-	assert_non_null(strstr(events_err, "1 frames of a file without a path\n"));
+	assert_non_null(strstr(events_err, "1 frame of a file without a path\n"));
 	write_frame("/nowhere/x", "$(reboot)", 7, "");
 	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_err, "debuginfod"));
@@ -118,7 +118,7 @@ static void test_named_frame(void **state)
 	assert_int_equal(events_command("symbolize", events_file, "--source", NULL), COMMAND_FINE);
 	assert_non_null(strstr(events_out, "{\"fn\":\"mine\","));
 	assert_non_null(strstr(events_out, "\"source\":{\"file\":"));
-	assert_non_null(strstr(events_err, "1 of 1 frames of files have a source line"));
+	assert_non_null(strstr(events_err, "1 of 1 frame of files with a source line"));
 }
 
 /* A return address belongs to the call before it. */
@@ -172,7 +172,7 @@ static void test_passes_through(void **state)
 	events_write(text);
 	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FAILED);
 	assert_string_equal(events_out, text);
-	assert_non_null(strstr(events_err, "2 faulty lines: left as they were"));
+	assert_non_null(strstr(events_err, "2 faulty lines: left as before"));
 }
 
 static void test_missing_parts(void **state)
@@ -185,7 +185,7 @@ static void test_missing_parts(void **state)
 	events_write(part);
 	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
 	assert_string_equal(events_out, part);
-	assert_non_null(strstr(events_err, "1 stacks lack parts: left as they were"));
+	assert_non_null(strstr(events_err, "1 stack without all parts: left as before"));
 }
 
 /* Frames of the kernel and of a JIT are of no file. */
