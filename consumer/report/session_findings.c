@@ -15,9 +15,28 @@
 #include "consumer/report/session_sockets.h"
 #include "consumer/report/thresholds.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/signals/lock_waits.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+
+/*
+ * Whether the lock of the row is one on which threads wait often and for a moment: so pools whose
+ * runtime has no condition variables hand over their work.
+ */
+static bool is_short(const struct findings_search *s, const struct session_wait *row)
+{
+	const struct signal *signal = s->session->signals[SIGNAL_LOCK];
+	const struct lock_waits *locks = signal ? signal->locks : NULL;
+
+	for (size_t i = 0; locks && row->on && row->on->address && i < locks->count; i++) {
+		const struct lock_waited *l = &locks->items[i];
+
+		if (l->lock.tgid && l->lock.address == row->on->address)
+			return l->total_ns <= l->waits * THRESHOLD_SHORT_WAIT_MS * NSEC_PER_MSEC;
+	}
+	return false;
+}
 
 /*
  * Returns how much more than when calm threads waited in places of this state: of what is a wait or
@@ -35,7 +54,8 @@ static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 		const struct session_wait *row = &waits->rows[i];
 
 		if (row->state == state && !row->idle && !row->condition)
-			ns += row->weight_ns - (late ? 0 : MIN(row->weight_ns, row->calm_ns));
+			ns += row->weight_ns -
+			      (late && !is_short(s, row) ? 0 : MIN(row->weight_ns, row->calm_ns));
 	}
 	return ns;
 }

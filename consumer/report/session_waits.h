@@ -51,8 +51,8 @@ int session_waits_init(struct session_waits *s);
 void session_waits_done(struct session_waits *s);
 
 /*
- * Sets the lengths of the phases. There is no calm time where the recorder did not look in it.
- * Before the stacks.
+ * Sets the lengths of the phases. There is no calm time where the recorder did not look in it, and
+ * of a watch that is younger than the pre-roll it begins with what looks found. Before the stacks.
  */
 void session_waits_set_phases(struct session_waits *s, const struct session_result *r);
 

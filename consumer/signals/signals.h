@@ -96,6 +96,8 @@ struct signal_stacks {
 	uint64_t expected;
 	const char *expected_why;    /* why it is not known: a literal */
 	struct wait_objects objects; /* what the threads of the stacks wait on */
+	/* Of the phase before: its end back to where the first wait that looks found begins. */
+	uint64_t calm_ns;
 	/* What the weights were scaled by; set before the report writes. */
 	struct wait_scale scale;
 	const char *unscaled; /* why they were not: a literal; NULL: they were */

@@ -82,10 +82,15 @@ int text_report_findings(const struct store *store, const struct store_session *
 
 	if (!end && session->end != STORE_NONE)
 		return -ENOMEM;
-	if (!json_node_first(json_node_get(end, "findings")))
+	if (!json_node_get(end, "findings"))
 		return 0;
-	section_head(out, "findings", "why its threads waited %s",
-		     text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time));
+	text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time);
+	if (!json_node_first(json_node_get(end, "findings"))) {
+		section_head(out, "findings", "nothing unusual: its threads waited %s in all",
+			     time);
+		return 0;
+	}
+	section_head(out, "findings", "why its threads waited %s", time);
 	e = print_findings(end, "waiting", "", out);
 	if (left >= UNEXPLAINED_PCT)
 		fprintf(out, "  %3.0f %%  not explained\n", left);

@@ -128,3 +128,58 @@ def test_no_cold_cache(t, limit_mib):
     check("cache_cold" not in causes(end), f"{end['findings']}")
     if limit_mib:
         check_figure(service.limit_hits() > 100, f"{path} was not read to the limit", t.load)
+
+
+# ---- programs that are well
+
+EXECUTOR = """
+import concurrent.futures, threading, time
+pool = concurrent.futures.ThreadPoolExecutor(6)
+while True:
+    pool.submit(time.sleep, 0.002).result()
+    time.sleep(0.01)
+"""
+PIPELINE = """
+import subprocess, sys, time
+feed = "import time\\nwhile True: print(sum(range(20000)), flush=True); time.sleep(0.02)"
+with subprocess.Popen([sys.executable, "-c", feed], stdout=subprocess.PIPE) as child:
+    for line in child.stdout:
+        sum(range(20000))
+"""
+ECHO = """
+import asyncio, os
+async def answer(reader, writer):
+    while True:
+        writer.write(await reader.readline())
+async def ask(path):
+    reader, writer = await asyncio.open_unix_connection(path)
+    while True:
+        writer.write(b"x" * 99 + b"\\n")
+        await reader.readline()
+        await asyncio.sleep(0.02)
+async def main():
+    path = f"echo-{os.getpid()}.sock"
+    async with await asyncio.start_unix_server(answer, path):
+        await asyncio.gather(*(ask(path) for _ in range(4)))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parallel(3)
+@pytest.mark.parametrize("program", [EXECUTOR, PIPELINE, ECHO], ids=["executor", "pipeline", "echo"])
+def test_nothing_unusual(t, program):
+    """Who is asked about a program that is well says so, and finds no cause."""
+    agent = t.agent(rules(rule("well", cgroup=f"/{t.name}-own", pre_ms=6000, during_ms=2000)), broker=True)
+    service = Service(t, "own")
+    service.start(sys.executable, "-c", program)
+    agent.wait("watch.start", cgroup=service.path)
+    time.sleep(12)  # the recorder looks each four seconds; half of the pre-roll is calm
+    asked = agent.trocar("capture", "--rule", "well", "--reason", "a look", "--wait").stdout.split()[1]
+    end = agent.wait("session.end", session=asked, seconds=15)
+    check_figure(not any(cause.startswith("cpu_") for cause in causes(end)), f"{end['findings']}", t.load)
+    check(not causes(end), f"{end['findings']} {end.get('waits')}")
+    kept = t.folder / "kept"
+    kept.write_bytes(b"".join(agent.raw))
+    for verb in ("report", "explain"):
+        told = command(COMMAND, verb, "--session", asked, kept).stdout
+        check("nothing unusual: its threads waited " in told, f"{verb} does not say so: {told[:2000]}")

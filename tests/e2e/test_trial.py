@@ -9,7 +9,7 @@ import time
 import pytest
 
 from faults import FAULTS
-from harness import check, command, COMMAND, rule, rules
+from harness import check, check_figure, command, COMMAND, rule, rules
 
 LONG = os.environ.get("TROCAR_LONG") == "1"
 SEED = int(os.environ.get("TROCAR_SEED", "0")) or int(time.time())
@@ -40,7 +40,7 @@ def first_finding(t, name):
         agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=DURING_MS, when=WHEN)))
         agent.wait("watch.start", cgroup=service.path)
         time.sleep(CALM_S)
-        check(not agent.find("session.start"), f"no calm: {agent.find('pressure')}")
+        check_figure(not agent.find("session.start"), f"no calm: {agent.find('pressure')}", t.load)
         make_fault()
         end = agent.wait("session.end", seconds=20, session=session_of(agent, service))
     agent.stop()

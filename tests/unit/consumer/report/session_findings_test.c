@@ -2,6 +2,7 @@
 /* What session.end finds, from known accounts, locks and stacks; against its schema. */
 #include "consumer/report/session_findings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "consumer/kernel/pinned_maps.h"
@@ -165,16 +166,59 @@ static void test_nothing_unusual(void **state)
 	session_result_free(s);
 }
 
+/*
+ * Who asks is late, so waits for locks count whole: but not those that are short and many, as when
+ * calm.
+ */
+static uint64_t late_ms(uint64_t waits_of_lock)
+{
+	static const struct look_on on = { .address = 0xc0de };
+	const struct named_frame frame = { .fn = "take_task" };
+	const struct known_wait wait = { .state = ACCOUNT_LOCK, .frame = &frame, .on = &on };
+	const struct stack stack = { .phase = PHASE_DURING, .weight_ns = 2 * NSEC_PER_SEC };
+	const struct stack calm = { .phase = PHASE_BEFORE, .weight_ns = 2 * NSEC_PER_SEC };
+	struct lock_waited item = { .lock = { .address = 0xc0de, .tgid = 77 },
+				    .waits = waits_of_lock,
+				    .total_ns = 2 * NSEC_PER_SEC };
+	struct lock_waits locks = { .items = &item, .count = 1 };
+	struct session_result *s = new_session();
+	struct summary summary;
+	struct jsonw w;
+	uint64_t ms;
+
+	new_signal(s, SIGNAL_LOCK)->locks = &locks;
+	assert_int_equal(session_digest_init(&summary), 0);
+	summary.waits.during_ms = summary.waits.calm_ms = 2000;
+	session_waits_add(&summary.waits, &stack, &wait);
+	session_waits_add(&summary.waits, &calm, &wait);
+	jsonw_init(&w, 8192);
+	jsonw_object(&w, NULL);
+	session_findings_write(s, &summary, NULL, NULL, true, &w);
+	jsonw_object_end(&w);
+	assert_int_equal(jsonw_end(&w), 0);
+	ms = strtoull(strstr(w.data, "\"waited_ms\":") + strlen("\"waited_ms\":"), NULL, 10);
+	jsonw_done(&w);
+	session_digest_done(&summary);
+	s->signals[SIGNAL_LOCK]->locks = NULL;
+	session_result_free(s);
+	json_object_put(report_testing_finish());
+	return ms;
+}
+
+static void test_late(void **state)
+{
+	assert_int_equal(late_ms(20), 2000);
+	assert_int_equal(late_ms(41), 0);
+}
+
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_unknown),
-		EACH(test_chain),
-		EACH(test_queue),
-		EACH(test_nothing_unusual),
+		EACH(test_unknown),	    EACH(test_chain), EACH(test_queue),
+		EACH(test_nothing_unusual), EACH(test_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,20 @@ static void test_all_along(void **state)
 	assert_int_equal(target.timeline->looks[10], 1); /* at -4500 */
 	assert_int_equal(target.timeline->looks[11], 0);
 	assert_int_equal(taken.stacks.items[0]->threads, 1);
+	assert_int_equal(taken.calm_ns, 3000 * MS);
+}
+
+/* Of a watch that is younger than the pre-roll nothing is known before the first look. */
+static void test_young(void **state)
+{
+	uint64_t count;
+
+	look(START - 2800, 5);
+	look(START - 2500, 5);
+	begin();
+	first_look(5, 4);
+	assert_in_range(weight_ms(PHASE_BEFORE, &count), 800, 2999);
+	assert_int_equal(taken.calm_ns, weight_ms(PHASE_BEFORE, &count) * MS);
 }
 
 /* Where the first look finds another wait, half of the time goes to each. */
@@ -272,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_along, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_young, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_over, setup, teardown),
