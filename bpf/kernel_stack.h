@@ -9,7 +9,7 @@
 #ifndef TROCAR_BPF_KERNEL_STACK_H
 #define TROCAR_BPF_KERNEL_STACK_H
 
-#include "bpf/orc.h"
+#include "bpf/orc_rows.h"
 #include "bpf/stack.h"
 
 #define KERNEL_STACK_WRONG_MAX 4 /* walks that were wrong, after which none is made */
@@ -20,34 +20,16 @@ const volatile __u32 kernel_stack_checked __weak = 64;
 /* Kernel and modules lie in the last 2 GiB of addresses. */
 #define KERNEL_STACK_IS_CODE(ip) ((ip) >> 31 == (1ull << 33) - 1)
 
-#define KERNEL_STACK_WORDS 64	/* that are read at once */
 #define KERNEL_STACK_BELOW 8	/* of them lie below the word that is asked for */
 #define KERNEL_STACK_PAGE  4096 /* a page of a stack is there as a whole or not at all */
 
 /*
- * Private. Ticks do not nest (stack.h). A walk's state is in memory, where the verifier knows
- * nothing of it, so that it checks one step once.
+ * A walk's state is in stack_scratch, where the verifier knows nothing of it, so that it checks one
+ * step once.
  */
-struct kernel_stack_scratch {
-	__u64 ip, sp, bp;
-	__u32 leaf; /* the frame was interrupted: its ip is that of the instruction to run next */
-	__u32 frames;
-	__u32 ended;	   /* the outermost frame was reached */
-	__u32 walks;	   /* on this CPU, for the choice of those that are compared */
-	__u64 base, bytes; /* where `words` stand in the kernel's memory, and how many bytes */
-	__u64 words[KERNEL_STACK_WORDS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct kernel_stack_scratch);
-} kernel_stack_scratch __weak SEC(".maps");
 
 /* The elements of maps that a walk uses. */
-struct kernel_stack_walk {
-	struct kernel_stack_scratch *scratch;
+struct kernel_stack_tables {
 	struct stack_buffer *buffer;
 	struct orc_rows *rows;
 };
@@ -60,10 +42,12 @@ __weak __noinline int kernel_stack_fill(__u64 at)
 {
 	__u64 base = at - KERNEL_STACK_BELOW * sizeof(__u64), bytes;
 	__u32 zero = 0;
-	struct kernel_stack_scratch *s = bpf_map_lookup_elem(&kernel_stack_scratch, &zero);
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct kernel_walk *s;
 
-	if (!s)
+	if (!b)
 		return 0;
+	s = &b->kernel;
 	bytes = KERNEL_STACK_PAGE - (base & (KERNEL_STACK_PAGE - 1));
 	if (bytes <= KERNEL_STACK_BELOW * sizeof(__u64)) {
 		base = at;
@@ -76,7 +60,7 @@ __weak __noinline int kernel_stack_fill(__u64 at)
 }
 
 /* Returns the word of the kernel's stack at `at`; 0 where nothing is. */
-static __always_inline __u64 stack_word(const struct kernel_stack_scratch *s, __u64 at)
+static __always_inline __u64 stack_word(const struct kernel_walk *s, __u64 at)
 {
 	if (at - s->base >= s->bytes)
 		kernel_stack_fill(at);
@@ -86,7 +70,7 @@ static __always_inline __u64 stack_word(const struct kernel_stack_scratch *s, __
 }
 
 /* Returns the caller's stack pointer, as the row says. */
-static __always_inline __u64 find_frame(const struct kernel_stack_scratch *s, __u32 row)
+static __always_inline __u64 find_frame(const struct kernel_walk *s, __u32 row)
 {
 	switch (ORC_ROW_FROM(row)) {
 	case ORC_FROM_SP:
@@ -101,7 +85,7 @@ static __always_inline __u64 find_frame(const struct kernel_stack_scratch *s, __
 }
 
 /* Takes over the caller's bp where the row says that the frame saved it. */
-static __always_inline void restore_bp(struct kernel_stack_scratch *s, __u32 row, __u64 frame)
+static __always_inline void restore_bp(struct kernel_walk *s, __u32 row, __u64 frame)
 {
 	if (ORC_ROW_SAVED(row) != ORC_SAVED_NOT)
 		s->bp = stack_word(s,
@@ -110,10 +94,10 @@ static __always_inline void restore_bp(struct kernel_stack_scratch *s, __u32 row
 }
 
 /*
- * Steps to the caller. Returns 0; 1 at the outermost frame, or where the walk is not to be trusted
- * any more.
+ * Steps to the caller by any row. Returns 0; 1 at the outermost frame, or where the walk is not to
+ * be trusted any more. Not inlined: most frames do without it (step_out).
  */
-static __always_inline long step_out(struct kernel_stack_scratch *s, __u32 row)
+static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 {
 	__u64 frame = find_frame(s, row), sp = s->sp;
 
@@ -136,16 +120,34 @@ static __always_inline long step_out(struct kernel_stack_scratch *s, __u32 row)
 	return s->ended || (ORC_ROW_FROM(row) <= ORC_FROM_BP && s->sp <= sp);
 }
 
-static long walk_kernel_frame(__u32 i, struct kernel_stack_walk *w)
+/* The same, at once for a function that was called, whose frame is an offset from a register. */
+static __always_inline long step_out(struct kernel_walk *s, __u32 row)
 {
-	struct kernel_stack_scratch *s = w->scratch;
+	__u64 frame = (ORC_ROW_FROM(row) == ORC_FROM_SP ? s->sp : s->bp) + ORC_ROW_SP(row);
+
+	if (ORC_ROW_KIND(row) != ORC_CALL || ORC_ROW_FROM(row) > ORC_FROM_BP ||
+	    ORC_ROW_SAVED(row) == ORC_SAVED_BY_BP || row & ORC_ROW_SIGNAL)
+		return step_out_any(s, row);
+	if (frame <= s->sp)
+		return 1;
+	s->ip = stack_word(s, frame - sizeof(__u64));
+	if (ORC_ROW_SAVED(row) == ORC_SAVED_BY_SP)
+		s->bp = stack_word(s, frame + ORC_ROW_BP(row));
+	s->sp = frame;
+	s->leaf = 0;
+	return 0;
+}
+
+static long walk_kernel_frame(__u32 i, struct kernel_stack_tables *w)
+{
 	struct stack_buffer *b = w->buffer;
+	struct kernel_walk *s = &b->kernel;
 	__u32 row, at = s->frames * sizeof(__u64);
 	__u64 ip = s->ip;
 
 	if (!KERNEL_STACK_IS_CODE(ip) || at > KERNEL_STACK_BYTES - sizeof(__u64))
 		return 1;
-	row = orc_find_row(w->rows, s->leaf ? ip : ip - 1, s->leaf);
+	row = s->leaf ? orc_find_leaf(w->rows, ip) : orc_find_call(w->rows, ip - 1, &s->place);
 	if (!(row & ORC_ROW_VALID))
 		return 1;
 	*(__u64 *)(b->frames + at) = ip;
@@ -161,23 +163,24 @@ static long walk_kernel_frame(__u32 i, struct kernel_stack_walk *w)
  */
 __weak __noinline int kernel_stack_walk(__u64 ip, __u64 sp, __u64 bp)
 {
-	struct kernel_stack_walk w;
+	struct kernel_stack_tables w;
+	struct kernel_walk *s;
 	__u32 zero = 0;
 
-	w.scratch = bpf_map_lookup_elem(&kernel_stack_scratch, &zero);
 	w.buffer = bpf_map_lookup_elem(&stack_scratch, &zero);
 	w.rows = orc_rows_get();
-	if (!w.buffer || !w.rows || !w.scratch)
+	if (!w.buffer || !w.rows)
 		return 0;
-	w.scratch->ip = ip;
-	w.scratch->sp = sp;
-	w.scratch->bp = bp;
-	w.scratch->leaf = 1;
-	w.scratch->frames = 0;
-	w.scratch->ended = 0;
-	w.scratch->bytes = 0;
+	s = &w.buffer->kernel;
+	s->ip = ip;
+	s->sp = sp;
+	s->bp = bp;
+	s->leaf = 1;
+	s->frames = 0;
+	s->ended = 0;
+	s->bytes = 0;
 	bpf_loop(STACK_FRAMES, walk_kernel_frame, &w, 0);
-	return w.scratch->ended ? (int)w.scratch->frames : 0;
+	return s->ended ? (int)s->frames : 0;
 }
 
 /* Whether `count` frames of stack_scratch are those that stand at STACK_ADDRESSES there. */
@@ -197,17 +200,17 @@ __weak __noinline int kernel_stack_agrees(__u32 count)
 	return 1;
 }
 
+#if defined(__TARGET_ARCH_x86)
 /*
  * Compares a walk with the kernel's own. Returns its frames; 0 when the two differ, and then
  * forgets what it was made by.
  */
-static __always_inline __u32 check_walk(void *ctx, struct stack_buffer *b,
-					struct kernel_stack_scratch *s, __u32 frames)
+static __noinline __u32 check_walk(void *ctx, struct stack_buffer *b, __u32 frames)
 {
 	struct orc_areas *areas = orc_areas_get();
 	long r = bpf_get_stack(ctx, b->frames + STACK_ADDRESSES, USER_RAW_BYTES, 0);
 
-	s->walks = 0;
+	b->kernel_walks = 0;
 	if (r < 0)
 		return frames;
 	TOTALS_COUNT(kernel_stacks_compared);
@@ -223,27 +226,26 @@ static __always_inline __u32 check_walk(void *ctx, struct stack_buffer *b,
 /* Returns how many frames of the kernel's stack could be walked; 0: the kernel must be asked. */
 static __always_inline __u32 try_walk(void *ctx, struct stack_buffer *b)
 {
-#if defined(__TARGET_ARCH_x86)
 	const volatile __u64 *registers = ctx;
 	const struct orc_areas *areas = orc_areas_get();
-	struct kernel_stack_scratch *s;
-	__u32 zero = 0, frames;
+	__u32 frames;
 
-	s = bpf_map_lookup_elem(&kernel_stack_scratch, &zero);
-	if (!areas || !s || !READ_WORD(areas->count) ||
-	    READ_WORD(areas->wrong) >= KERNEL_STACK_WRONG_MAX)
+	if (!areas || !READ_WORD(areas->count) || READ_WORD(areas->wrong) >= KERNEL_STACK_WRONG_MAX)
 		return 0;
 	frames = kernel_stack_walk(registers[ORC_PT_IP / 8], registers[ORC_PT_SP / 8],
 				   registers[ORC_PT_BP / 8]);
 	if (!frames)
 		TOTALS_COUNT(kernel_stacks_asked);
-	else if (++s->walks >= kernel_stack_checked)
-		frames = check_walk(ctx, b, s, frames);
+	else if (++b->kernel_walks >= kernel_stack_checked)
+		frames = check_walk(ctx, b, frames);
 	return frames;
-#else
-	return 0;
-#endif
 }
+#else
+static __always_inline __u32 try_walk(void *ctx, struct stack_buffer *b)
+{
+	return 0; /* the kernel walks by frame pointers, which is cheap */
+}
+#endif
 
 /*
  * Puts the kernel's stack that a tick met at the begin of b->frames, if it is `wanted`; sets

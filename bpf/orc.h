@@ -19,12 +19,18 @@
 #include "bpf/kernel_orc.h"
 #include "bpf/maps.h"
 
-#define ORC_AREAS      512 /* modules that are loaded at once, and the kernel itself */
-#define ORC_STEPS      20  /* of a search: tables have at most a million rows */
-#define ORC_HOOKS      2   /* addresses that tracers put in place of a return address */
-#define ORC_ROW_BITS   12
-#define ORC_ROWS       (1u << ORC_ROW_BITS) /* of return addresses, and as many of leaves */
-#define ORC_ENTRY_BITS 32		    /* of an address, beside its row */
+#define ORC_AREAS      512  /* modules that are loaded at once, and the kernel itself */
+#define ORC_STEPS      20   /* of a search: tables have at most a million rows */
+#define ORC_HOOKS      2    /* addresses that tracers put in place of a return address */
+#define ORC_CALLS      2048 /* rows of return addresses that are remembered */
+#define ORC_LEAF_BITS  10
+#define ORC_LEAVES     (1u << ORC_LEAF_BITS) /* of where ticks met the kernel */
+#define ORC_PLACE_BITS 12
+#define ORC_ENTRY_BITS 32 /* of an address, beside its row */
+#define ORC_BLOCK_BITS 10 /* bytes of code that one word of the index stands for */
+#define ORC_BLOCKS     65536
+
+_Static_assert(ORC_LEAVES <= ORC_CALLS, "not all rows are forgotten");
 
 /*
  * A row as it is remembered: the caller's stack pointer is (a register or a word) + 8 * SP, and its
@@ -67,12 +73,15 @@ struct {
 } orc_areas __weak SEC(".maps");
 
 /*
- * First those of return addresses, then those of where ticks met the kernel, which are many and
- * take no room from the others. Two places for each hash. A row is written as a whole, so that
- * readers need no lock.
+ * Those of return addresses stand in the order in which walks met them, so that the row of the next
+ * frame is most often the next one, in the same cache line. Those of leaves, which are many and
+ * take no room from the others, have two places for each hash. A row is written as a whole, so that
+ * readers need no lock. The value is so small that the kernel takes it from its own mapping, of
+ * large pages: most of what a cold walk waits for is the way to a page.
  */
 struct orc_rows {
-	__u64 items[2 * ORC_ROWS];
+	__u64 calls[ORC_CALLS];
+	__u64 leaves[ORC_LEAVES];
 };
 
 struct {
@@ -81,6 +90,34 @@ struct {
 	__type(key, __u32);
 	__type(value, struct orc_rows);
 } orc_rows __weak SEC(".maps");
+
+/* Where in `calls` a row may stand, by a hash of its address. */
+struct orc_places {
+	__u16 items[1u << ORC_PLACE_BITS];
+	__u32 added; /* rows in all: a new one takes the place of the oldest */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct orc_places);
+} orc_places __weak SEC(".maps");
+
+/*
+ * The last row of the kernel's own table that is not above the begin of a block of code, plus 1; 0:
+ * not known yet. A search goes over the few rows between two of these.
+ */
+struct orc_blocks {
+	__u32 rows[ORC_BLOCKS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct orc_blocks);
+} orc_blocks __weak SEC(".maps");
 
 static __always_inline struct orc_areas *orc_areas_get(void)
 {
@@ -152,11 +189,41 @@ static long halve_search(__u32 i, struct orc_row_search *s)
 	return 0;
 }
 
+/*
+ * Returns the number of the kernel's row for the begin of block `number`. A global function: the
+ * verifier checks it once.
+ */
+__weak __noinline int orc_block_row(__u32 number)
+{
+	const struct orc_areas *areas = orc_areas_get();
+	struct orc_row_search s = {};
+	__u32 zero = 0, known;
+	struct orc_blocks *blocks = bpf_map_lookup_elem(&orc_blocks, &zero);
+
+	if (!areas || !blocks)
+		return 0;
+	known = READ_WORD(blocks->rows[number & (ORC_BLOCKS - 1)]);
+	if (known)
+		return (int)known - 1;
+	s.ips = areas->items[0].ips;
+	s.left = areas->items[0].count;
+	s.address = areas->items[0].begin + ((__u64)number << ORC_BLOCK_BITS);
+	bpf_loop(ORC_STEPS, halve_search, &s, 0);
+	blocks->rows[number & (ORC_BLOCKS - 1)] = s.first + 1;
+	return (int)s.first;
+}
+
 /* Returns where the row of an address stands. */
-static __always_inline __u64 find_entry(const struct orc_area *a, __u64 address)
+static __always_inline __u64 find_entry(const struct orc_areas *areas, const struct orc_area *a,
+					__u64 address)
 {
 	struct orc_row_search s = { .ips = a->ips, .address = address, .left = a->count };
+	__u64 block = (address - a->begin) >> ORC_BLOCK_BITS;
 
+	if (a == &areas->items[0] && block < ORC_BLOCKS - 1) {
+		s.first = (__u32)orc_block_row((__u32)block);
+		s.left = (__u32)orc_block_row((__u32)block + 1) - s.first + 1;
+	}
 	bpf_loop(ORC_STEPS, halve_search, &s, 0);
 	return a->rows + bpf_core_type_size(struct orc_entry) * s.first;
 }
@@ -245,7 +312,7 @@ __weak __noinline int orc_search_row(__u64 address)
 	area = orc_find_area(areas, address);
 	if (!area || is_hook(areas, address))
 		return 0;
-	entry = (const void *)find_entry(area, address);
+	entry = (const void *)find_entry(areas, area, address);
 	kind = pack_kind(entry);
 	if (ORC_ROW_KIND(kind) == ORC_END)
 		return (int)kind;
@@ -254,27 +321,10 @@ __weak __noinline int orc_search_row(__u64 address)
 	return kind && registers && offsets ? (int)(kind | registers | offsets) : 0;
 }
 
-/* Returns the row of an address, which is a leaf's own or the one before a return address. */
-static __always_inline __u32 orc_find_row(struct orc_rows *rows, __u64 address, bool leaf)
-{
-	__u32 hash = (__u32)address * 0x9e3779b1u;
-	__u32 place = (hash >> (32 - ORC_ROW_BITS)) + (leaf ? ORC_ROWS : 0);
-	__u64 *places = &rows->items[place & (2 * ORC_ROWS - 2)];
-	__u64 first = READ_WORD(places[0]), second = READ_WORD(places[1]);
-
-	if (first >> ORC_ENTRY_BITS == (__u32)address)
-		return (__u32)first;
-	if (second >> ORC_ENTRY_BITS == (__u32)address)
-		return (__u32)second;
-	second = (__u64)(__u32)address << ORC_ENTRY_BITS | (__u32)orc_search_row(address);
-	places[1] = first;
-	places[0] = second;
-	return (__u32)second;
-}
-
 static long forget_row(__u32 i, struct orc_rows **rows)
 {
-	(*rows)->items[i & (2 * ORC_ROWS - 1)] = 0;
+	(*rows)->calls[i & (ORC_CALLS - 1)] = 0;
+	(*rows)->leaves[i & (ORC_LEAVES - 1)] = 0;
 	return 0;
 }
 
@@ -284,7 +334,7 @@ __weak __noinline int orc_forget_rows(void)
 	struct orc_rows *rows = orc_rows_get();
 
 	if (rows)
-		bpf_loop(2 * ORC_ROWS, forget_row, &rows, 0);
+		bpf_loop(ORC_CALLS, forget_row, &rows, 0);
 	return 0;
 }
 

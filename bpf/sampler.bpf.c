@@ -106,9 +106,10 @@ static __always_inline bool skips_recorder_tick(const struct control *c, __u32 i
 
 /*
  * Adds a process that has no entry to `targets`, so that the consumer reads its mappings. Returns
- * true when this call added it.
+ * true when this call added it. Not inlined, as all that few ticks need: at a tick no code is in a
+ * cache, and what it runs should lie together.
  */
-static __always_inline bool enter_target(const struct tick *t)
+static __noinline bool enter_target(const struct tick *t)
 {
 	struct target fresh = { .flags = READ_WORD(t->takers->capture) ? TARGET_WOKEN : 0,
 				.rule = NO_SLOT,
@@ -156,12 +157,12 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s)
 	s->start_ns = t->key.start_ns;
 	s->cpu = bpf_get_smp_processor_id();
 	s->tgid = t->key.tgid;
-	s->tid = (__u32)bpf_get_current_pid_tgid();
+	s->tid = t->task->pid;
 	s->flags = t->flags | t->match.matched | tick_call_stall(t->task);
 	s->table_generation = 0;
 	s->image = t->task->self_exec_id;
 	s->call = tick_call_number(t->task, t->flags & SAMPLE_IN_USER);
-	bpf_get_current_comm(s->comm, sizeof(s->comm));
+	task_keys_copy_name(t->task, s->comm);
 	s->rule = t->match.rule;
 	s->generation = t->match.generation;
 	s->cgroup_id = t->cgroup_id;
@@ -194,7 +195,7 @@ static __always_inline __u64 choose_wake_flag(const struct control *c, __u32 cal
 }
 
 /* Counts a tick for which no frame could be read. */
-static __always_inline void count_lost_stack(const struct sample *s, struct slot_counters *c)
+static __noinline void count_lost_stack(const struct sample *s, struct slot_counters *c)
 {
 	bool in_user = s->flags & SAMPLE_IN_USER;
 
@@ -437,7 +438,7 @@ __noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
 }
 
 /* Counts the attempts as lost: the consumer is dead. */
-static __always_inline void lose_stale(const struct tick *t)
+static __noinline void lose_stale(const struct tick *t)
 {
 	TOTALS_COUNT(stale_ticks);
 	for (__u32 i = 0; i < WATCHES_NESTED && i < READ_WORD(t->takers->count); i++) {

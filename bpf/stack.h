@@ -9,6 +9,7 @@
 
 #include "bpf/caller_check.h"
 #include "bpf/kernel.h"
+#include "bpf/map_changes.h"
 #include "bpf/maps.h"
 #include "bpf/process_table.h"
 #include "bpf/unwind_walk.h"
@@ -19,17 +20,35 @@
 
 _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id), "frame layout");
 
+#define KERNEL_STACK_WORDS 64 /* that are read at once */
+
+/* State of a walk of the kernel's stack (kernel_stack.h). */
+struct kernel_walk {
+	__u64 ip, sp, bp;
+	__u32 leaf; /* the frame was interrupted: its ip is that of the instruction to run next */
+	__u32 frames;
+	__u32 ended;	   /* the outermost frame was reached */
+	__u32 place;	   /* of the last row of a return address */
+	__u64 base, bytes; /* where `words` stand in the kernel's memory, and how many bytes */
+	__u64 words[KERNEL_STACK_WORDS];
+};
+
 /*
  * A sample as it goes into the ring: kernel frames, directly behind them user frames, and behind
  * user frames that are build-ids their addresses (SAMPLE_ADDRESSES).
  */
 struct stack_buffer {
-	struct unwind_walk walk; /* private: not in the record */
+	/* Private, not in the record, one walk after the other in the same cache lines: */
+	union {
+		struct unwind_walk walk;
+		struct kernel_walk kernel;
+	};
+	__u32 kernel_walks; /* on this CPU, for the choice of those that are compared */
+	__u32 calls;	    /* the sampler must wake the consumer */
 	__u32 pad;
 	__u32 at; /* offset of the next user frame in `frames` */
 	struct sample sample;
 	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
-	__u32 calls; /* not in the record: the sampler must wake the consumer */
 };
 
 /*
@@ -110,6 +129,18 @@ struct stack_tables {
 	struct unwind_cache *cache;
 };
 
+/* What was found unchanged in the process counts on, as long as nothing has changed since. */
+static __always_inline void begin_checks(struct task_struct *task, const struct process_key *key,
+					 __u64 generation, struct unwind_cache *cache)
+{
+	const struct unwind_checked now = { .start_ns = key->start_ns,
+					    .table_generation = generation,
+					    .changes = map_changes_count(task),
+					    .tgid = key->tgid };
+
+	unwind_cache_begin(cache, &now);
+}
+
 /* Returns false when there is no such table. */
 static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
 					struct stack_tables *ret_tables)
@@ -178,6 +209,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	generation = process_table_generation(task, &own, number);
 	if (!generation || !find_tables(b, number, &tables))
 		return 0;
+	begin_checks(task, &own, generation, tables.cache);
 	read_registers(task, &b->walk.frame);
 	read_bounds(task, &b->walk.frame);
 	unwind_begin(&b->walk.frame);
@@ -186,6 +218,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	b->walk.checked = 0;
 	b->walk.locked = 0;
 	b->walk.by_pointer = 0;
+	b->walk.in_call = !(b->sample.flags & SAMPLE_IN_USER);
 	b->walk.stop_reason = UNWIND_END_NONE;
 	b->walk.table_generation = generation;
 	b->at = at;
@@ -257,8 +290,7 @@ __weak __noinline int stack_check_callers(__u32 at, __u32 count)
  * build-ids followed by their addresses, from which the consumer learns the build-id of each
  * mapping. Returns its bytes.
  */
-static __always_inline __u64 take_pointer_stack(void *ctx, struct stack_buffer *b, __u64 at,
-						__u32 want)
+static __noinline __u64 take_pointer_stack(void *ctx, struct stack_buffer *b, __u64 at, __u32 want)
 {
 	__u64 start = bound_bytes(at, KERNEL_STACK_BYTES), ids = 0, bytes;
 	__u32 count = fetch_user_frames(ctx, b, start);
@@ -282,7 +314,7 @@ static __always_inline __u64 take_pointer_stack(void *ctx, struct stack_buffer *
  * Puts the build-id of the leaf behind a stack that was walked by the table: for a consumer that
  * asked for build-ids, and for a leaf that the table does not know. Returns its bytes.
  */
-static __always_inline __u64 add_leaf_build_id(void *ctx, struct stack_buffer *b, __u64 at)
+static __noinline __u64 add_leaf_build_id(void *ctx, struct stack_buffer *b, __u64 at)
 {
 	long r = bpf_get_stack(
 		ctx, b->frames + bound_bytes(at, KERNEL_STACK_BYTES + USER_RAW_BYTES),

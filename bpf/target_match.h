@@ -14,6 +14,24 @@ struct target_match {
 	__u32 rule, generation;
 };
 
+/* Finds what the name of the process matches. Not inlined: nearly all that tick have an entry. */
+static __noinline void match_name(struct task_struct *task, const struct control *c,
+				  struct target_match *ret_match)
+{
+	const struct rule_value *value;
+	struct task_name name;
+
+	if (!process_marks_has(task->tgid))
+		return;
+	task_keys_name(task->group_leader, &name);
+	value = task_keys_find_rule(&name, READ_ORDERED(c->active));
+	if (!value)
+		return;
+	ret_match->matched = SAMPLE_MATCHED;
+	ret_match->rule = value->rule;
+	ret_match->generation = value->generation;
+}
+
 /*
  * Finds what the process of `task` matches: what its entry `target` says, or, when `targets` had no
  * room for it (NULL), what its name says. Every process whose name has matched is marked, so one
@@ -24,9 +42,6 @@ static __always_inline void target_match_find(struct task_struct *task, const st
 					      const struct control *c,
 					      struct target_match *ret_match)
 {
-	const struct rule_value *value;
-	struct task_name name;
-
 	if (target) {
 		ret_match->matched = (READ_WORD(target->flags) & TARGET_MATCHED) *
 				     (SAMPLE_MATCHED / TARGET_MATCHED);
@@ -37,15 +52,7 @@ static __always_inline void target_match_find(struct task_struct *task, const st
 	ret_match->matched = 0;
 	ret_match->rule = NO_SLOT;
 	ret_match->generation = 0;
-	if (!process_marks_has(task->tgid))
-		return;
-	task_keys_name(task->group_leader, &name);
-	value = task_keys_find_rule(&name, READ_ORDERED(c->active));
-	if (!value)
-		return;
-	ret_match->matched = SAMPLE_MATCHED;
-	ret_match->rule = value->rule;
-	ret_match->generation = value->generation;
+	match_name(task, c, ret_match);
 }
 
 #endif

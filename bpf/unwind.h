@@ -347,6 +347,41 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 }
 
 /*
+ * Does what unwind_apply does where the rule is of the kind that nearly all have: the CFA is an
+ * offset from a register, the return address lies below it, and the frame pointer is unchanged or
+ * lies there too. Returns 1; 0, and has changed nothing but the stack copy, for all else.
+ */
+static __attribute__((always_inline)) inline __u32
+unwind_apply_plain(struct unwind_frame *f, const struct unwind_rule *rule)
+{
+	__u8 kind = UNWIND_SAVED_FP(rule->saved);
+	__u64 base = f->sp, cfa, pc, fp, at;
+
+	if (rule->saved & ~UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA))
+		return 0;
+	if (rule->cfa == UNWIND_CFA_FP && !f->fp_lost && unwind_on_stack(f, f->fp))
+		base = f->fp;
+	else if (rule->cfa != UNWIND_CFA_SP)
+		return 0;
+	cfa = base + (__s64)rule->cfa_offset;
+	if (cfa == f->sp || !unwind_on_stack(f, cfa) ||
+	    unwind_read_saved(f, cfa - UNWIND_WORD, cfa, &pc) != 0)
+		return 0;
+	at = cfa + (__s64)rule->fp_offset;
+	if (kind == UNWIND_FP_CFA && at >= f->sp && at < cfa) {
+		if (unwind_read_saved(f, at, cfa, &fp) != 0)
+			return 0;
+		f->fp = fp;
+		f->fp_lost = 0;
+	}
+	f->pc = pc;
+	f->sp = cfa;
+	f->link = 0;
+	f->exact = 0;
+	return 1;
+}
+
+/*
  * Returns the rule for `f` from the table at `place`, whose rows count from `base`: where the
  * table's base is mapped in the process. A call may be the last instruction of its function, and
  * its return address then belongs to the next one: so the byte before it is looked up. The rule is

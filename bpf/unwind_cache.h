@@ -21,10 +21,13 @@
 /* A rule that no table has: use the frame pointer, because the address has no row. */
 #define UNWIND_CFA_POINTER 255
 
+/* Beside a pc that is the next instruction to run, not a return address: no pc has this bit. */
+#define UNWIND_CACHED_EXACT (1ull << 63)
+
 /* `pc` lies in a range and is walked by `rule`. All zeros: an entry of no generation. */
 struct unwind_cached {
 	__u64 range; /* UNWIND_CACHED_RANGE */
-	__u64 pc;
+	__u64 pc;    /* with UNWIND_CACHED_EXACT */
 	struct unwind_rule rule;
 };
 
@@ -36,8 +39,21 @@ struct unwind_cached {
 #define UNWIND_CACHED_GENERATION(range)		((range) >> 16)
 #define UNWIND_CACHED_NUMBER(range)		((__u32)(range)&0xffff)
 
+/*
+ * The ranges whose files were found unchanged in one process, as long as its memory map has not
+ * changed since. To look at a file costs a cold page; the map is seldom changed by what has begun.
+ */
+struct unwind_checked {
+	__u64 start_ns; /* of the process */
+	__u64 table_generation;
+	__u64 changes; /* of its memory map, as the kernel counts them, plus 1; 0: not known */
+	__u32 tgid, pad;
+	__u64 ranges[UNWIND_RANGES / 64]; /* a bit for each */
+};
+
 struct unwind_cache {
 	__u64 added; /* entries added since the start */
+	struct unwind_checked checked;
 	struct unwind_cached entries[UNWIND_CACHE_ENTRIES];
 	__u16 places[UNWIND_CACHE_ENTRIES]; /* index in `entries`, by a hash of pc */
 };
@@ -46,6 +62,31 @@ static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct un
 								       __u64 pc)
 {
 	return &c->places[pc * 0x9e3779b97f4a7c15ull >> (64 - UNWIND_CACHE_BITS)];
+}
+
+/* Forgets what was checked unless it is of this process, table and state of the memory map. */
+static __attribute__((always_inline)) inline void
+unwind_cache_begin(struct unwind_cache *c, const struct unwind_checked *now)
+{
+	struct unwind_checked *then = &c->checked;
+
+	if (now->changes && then->changes == now->changes &&
+	    then->table_generation == now->table_generation && then->tgid == now->tgid &&
+	    then->start_ns == now->start_ns)
+		return;
+	then->start_ns = now->start_ns;
+	then->table_generation = now->table_generation;
+	then->changes = now->changes;
+	then->tgid = now->tgid;
+	for (__u32 i = 0; i < UNWIND_RANGES / 64; i++)
+		then->ranges[i] = 0;
+}
+
+/* The word of `checked.ranges` with the bit of a range. */
+static __attribute__((always_inline)) inline __u64 *unwind_cache_checks(struct unwind_cache *c,
+									__u32 range)
+{
+	return &c->checked.ranges[range / 64 & (UNWIND_RANGES / 64 - 1)];
 }
 
 /*

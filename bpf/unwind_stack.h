@@ -11,6 +11,12 @@
 #include "bpf/unwind_memory.h"
 #endif
 
+/*
+ * A function that stands apart from those that call it: at a tick no code is in a cache, so what a
+ * walk needs seldom does not lie between what it needs for each frame.
+ */
+#define UNWIND_APART static __attribute__((noinline, unused))
+
 #define UNWIND_WORD	   8	 /* bytes of a register */
 #define UNWIND_STACK_WORDS 64	 /* a power of two */
 #define UNWIND_STACK_BELOW 56	 /* bytes below a return address: saved registers */
@@ -27,8 +33,7 @@ struct unwind_stack {
  * Reads the part of the stack that holds the aligned word at `at`. It reads within the page of that
  * word: the next page may not be resident. Returns 0, or -1 when the read failed.
  */
-static __attribute__((always_inline)) inline long unwind_stack_move(struct unwind_stack *s,
-								    __u64 at)
+UNWIND_APART long unwind_stack_move(struct unwind_stack *s, __u64 at)
 {
 	__u64 in_page = at & (UNWIND_STACK_PAGE - 1), bytes;
 	__u64 below = in_page < UNWIND_STACK_BELOW ? in_page : UNWIND_STACK_BELOW;

@@ -24,6 +24,13 @@ struct task_struct;
 
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 
+/* A global function of the kernel side: the verifier checks it once, whatever leads to it. */
+#ifdef UNWIND_HOST
+#define UNWIND_GLOBAL UNWIND_APART
+#else
+#define UNWIND_GLOBAL __weak __noinline
+#endif
+
 /*
  * A walk in progress. The frame lies in one of the ranges, or it is where the task left user mode.
  */
@@ -36,8 +43,9 @@ struct unwind_walk {
 	__u32 checked; /* number of the last range that was checked, plus 1 */
 	__u32 steps;   /* 0: the frame is where the task left user mode */
 	__u32 locked;  /* of mapped_file_find */
-	__u32 pad;
-	__u64 table_generation; /* of the ranges that the walk uses */
+	__u32 in_call; /* the task left user mode by a call, most likely: it comes back there */
+	__u64 table_generation;	 /* of the ranges that the walk uses */
+	struct unwind_rule rule; /* of the frame */
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -95,13 +103,25 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 	return rule;
 }
 
-/* Steps w->frame to its caller by `rule`. */
-UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
-					       const struct unwind_rule *rule)
+/* Steps w->frame to its caller by any rule. */
+UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
 {
+	struct unwind_rule rule = w->rule;
+
+	w->by_pointer = rule.cfa == UNWIND_CFA_POINTER;
+	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, &rule);
+}
+
+/* Steps w->frame to its caller by w->rule. */
+UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w)
+{
+	struct unwind_rule rule = w->rule;
+
 	w->steps++;
-	w->by_pointer = rule->cfa == UNWIND_CFA_POINTER;
-	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, rule);
+	w->by_pointer = 0;
+	if (unwind_apply_plain(&w->frame, &rule))
+		return UNWIND_END_NONE;
+	return unwind_walk_step_any(w);
 }
 
 /*
@@ -127,8 +147,8 @@ UNWIND_INLINE __u32 unwind_walk_learn_check(struct unwind_walk *w, struct task_s
  * file may have taken its place. A word that was resident then and is not now passes: of a file
  * that was mapped a moment ago the dynamic loader has read the first page.
  */
-UNWIND_INLINE __u32 unwind_walk_check_range(struct task_struct *task, struct unwind_walk *w,
-					    struct unwind_ranges *r, __u32 number)
+UNWIND_APART __u32 unwind_walk_check_range(struct task_struct *task, struct unwind_walk *w,
+					   struct unwind_ranges *r, __u32 number)
 {
 	__u64 *check_in = &r->checks[number & (UNWIND_RANGES - 1)];
 	__u64 check = *(const volatile __u64 *)check_in;
@@ -136,7 +156,7 @@ UNWIND_INLINE __u32 unwind_walk_check_range(struct task_struct *task, struct unw
 		*(const volatile __u64 *)&r->ranges[number & (UNWIND_RANGES - 1)]);
 	__u32 word;
 
-	if (!check || w->checked == number + 1)
+	if (!check)
 		return 1;
 	at = (at << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
 	if (UNWIND_CHECK_IS_LATER(check)) {
@@ -145,34 +165,74 @@ UNWIND_INLINE __u32 unwind_walk_check_range(struct task_struct *task, struct unw
 	} else if (unwind_read(&word, sizeof(word), at) == 0 && word != UNWIND_CHECK_WORD(check)) {
 		return 0;
 	}
+	return 1;
+}
+
+/* The same of the range of w->frame, which a walk by this cache may have checked before. */
+UNWIND_INLINE __u32 unwind_walk_is_unchanged(struct task_struct *task, struct unwind_walk *w,
+					     struct unwind_ranges *r, struct unwind_cache *cache)
+{
+	__u32 number = w->last;
+	__u64 bit = 1ull << number % 64;
+
+	if (w->checked == number + 1)
+		return 1;
+	if (!cache || !(*unwind_cache_checks(cache, number) & bit)) {
+		if (!unwind_walk_check_range(task, w, r, number))
+			return 0;
+		if (cache)
+			*unwind_cache_checks(cache, number) |= bit;
+	}
 	w->checked = number + 1;
 	return 1;
 }
 
-/*
- * Finds the range and the rule of w->frame. Returns 0 when it lies in no range. A leaf is not
- * cached: it is seldom where the last one was. Without a cache (NULL) each frame is searched for.
- */
-UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct unwind_ranges *r,
-					  const struct unwind_process *p,
-					  struct unwind_cache *cache, struct unwind_rule *ret_rule)
+/* Returns the word by which the cache knows w->frame; 0: it does not take it. */
+UNWIND_INLINE __u64 unwind_walk_key(const struct unwind_walk *w)
 {
-	__u64 pc = w->frame.pc;
+	if (!w->frame.exact)
+		return w->frame.pc;
+	return w->in_call && !w->steps ? w->frame.pc | UNWIND_CACHED_EXACT : 0;
+}
 
-	if (cache && !w->frame.exact &&
-	    unwind_cache_find(cache, w->table_generation, pc, &w->place, &w->last, ret_rule))
-		return 1;
-	w->last = unwind_find_range(r, w->last, pc);
+/*
+ * Searches for the range and the rule of w->frame, and has the cache take them where `key` is not 0
+ * (unwind_walk_key). Returns 0 when it lies in no range.
+ */
+UNWIND_GLOBAL int unwind_walk_search(struct unwind_walk *w, const struct unwind_ranges *r,
+				     const struct unwind_process *p, struct unwind_cache *cache,
+				     __u64 key)
+{
+	if (!w || !r || !p)
+		return 0;
+	w->last = unwind_find_range(r, w->last, w->frame.pc);
 	if (w->last >= UNWIND_RANGES)
 		return 0;
-	*ret_rule = unwind_walk_rule(w, p, w->last);
-	if (cache && !w->frame.exact)
+	w->rule = unwind_walk_rule(w, p, w->last);
+	if (cache && key)
 		unwind_cache_add(
 			cache,
 			(struct unwind_cached){ UNWIND_CACHED_RANGE(w->table_generation, w->last),
-						pc, *ret_rule },
+						key, w->rule },
 			&w->place);
 	return 1;
+}
+
+/*
+ * Finds the range and the rule of w->frame. Returns 0 when it lies in no range. A leaf is cached
+ * only where a call left user mode: any other is seldom where the last one was. Without a cache
+ * (NULL) each frame is searched for.
+ */
+UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct unwind_ranges *r,
+					  const struct unwind_process *p,
+					  struct unwind_cache *cache)
+{
+	__u64 key = cache ? unwind_walk_key(w) : 0;
+
+	if (key &&
+	    unwind_cache_find(cache, w->table_generation, key, &w->place, &w->last, &w->rule))
+		return 1;
+	return unwind_walk_search(w, r, p, cache, key);
 }
 
 /*
@@ -184,17 +244,15 @@ UNWIND_INLINE __u32 unwind_walk_advance(struct task_struct *task, struct unwind_
 					struct unwind_ranges *r, const struct unwind_process *p,
 					struct unwind_cache *cache)
 {
-	struct unwind_rule rule;
-
-	if (!unwind_walk_find_rule(w, r, p, cache, &rule)) {
+	if (!unwind_walk_find_rule(w, r, p, cache)) {
 		w->stop_reason = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
 		return 0;
 	}
-	if (!unwind_walk_check_range(task, w, r, w->last)) {
+	if (!unwind_walk_is_unchanged(task, w, r, cache)) {
 		w->stop_reason = UNWIND_END_CHANGED;
 		return 0;
 	}
-	w->stop_reason = unwind_walk_step(w, &rule);
+	w->stop_reason = unwind_walk_step(w);
 	return 1;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * beside BPF_DIR HZ WINDOW_MS ROUNDS GROUP PEER_ID [OBJECT]: what a sample of the cgroup at GROUP
- * costs by the kernel's own BPF statistics, for ticks that met the kernel and ticks that met user
- * mode apart: for a second copy of the sampler that the agent of BPF_DIR runs, with its maps; for
- * the programs of beside.bpf.c; for another profiler's program (PEER_ID; 0: none); and for the
- * sampler of another build (OBJECT, its trocar.bpf.o), for comparisons within one run.
+ * beside BPF_DIR HZ WINDOW_MS ROUNDS GROUP PEER_ID [OBJECT...]: what a sample of the cgroup at
+ * GROUP costs by the kernel's own BPF statistics, for ticks that met the kernel and ticks that met
+ * user mode apart: for a second copy of the sampler that the agent of BPF_DIR runs, with its maps;
+ * for the programs of beside.bpf.c; for another profiler's program (PEER_ID; 0: none); and for the
+ * samplers of other builds (OBJECT, a trocar.bpf.o), for comparisons within one run.
  *
  * Each ticks on events of the threads of the cgroup, so that no tick meets anybody else. They tick
  * in turn, a window each: those that ask the kernel for stacks would keep its tables warm for each
@@ -32,11 +32,12 @@
 #define THREADS_MAX 512
 
 enum mode { MODE_KERNEL, MODE_USER, MODES };
-enum who { FLOOR, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT };
+enum who { FLOOR, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT = OTHER + 8 };
 
 static const char *const mode_names[MODES] = { "kernel", "user" };
-static const char *const who_names[WHO_COUNT] = { "floor",   "ours", "bare",
-						  "profile", "peer", "other" };
+static const char *const who_names[WHO_COUNT] = { "floor",  "ours",   "bare",	"profile", "peer",
+						  "other",  "other2", "other3", "other4",  "other5",
+						  "other6", "other7", "other8" };
 
 static struct {
 	int programs[WHO_COUNT]; /* descriptors; -1: is not there */
@@ -130,7 +131,7 @@ static int load_copy(const char *dir, struct bpf_object *object)
 	return bpf_program__fd(bpf_object__find_program_by_name(object, "sampler"));
 }
 
-static void load(const char *dir, uint32_t peer_id, const char *other)
+static void load(const char *dir, uint32_t peer_id, char **others)
 {
 	struct beside *beside = beside__open_and_load();
 	size_t bytes;
@@ -143,7 +144,9 @@ static void load(const char *dir, uint32_t peer_id, const char *other)
 	b.programs[PROFILE] = bpf_program__fd(beside->progs.beside_profile);
 	b.programs[OURS] = load_copy(dir, bpf_object__open_mem(ours, bytes, NULL));
 	b.programs[PEER] = peer_id ? bpf_prog_get_fd_by_id(peer_id) : -1;
-	b.programs[OTHER] = other ? load_copy(dir, bpf_object__open_file(other, NULL)) : -1;
+	for (int who = OTHER; who < WHO_COUNT; who++)
+		b.programs[who] =
+			*others ? load_copy(dir, bpf_object__open_file(*others++, NULL)) : -1;
 	if (peer_id && b.programs[PEER] < 0)
 		tool_die("program %u", peer_id);
 }
@@ -233,7 +236,7 @@ int main(int argc, char **argv)
 	uint32_t rounds = (uint32_t)tool_number(argc, argv, 4, 1, 1000);
 	uint32_t peer = (uint32_t)tool_number(argc, argv, 6, 0, INT32_MAX);
 
-	load(argv[1], peer, argc > 7 ? argv[7] : NULL);
+	load(argv[1], peer, argv + MIN(argc, 7));
 	if (bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
 		tool_die("statistics");
 	open_events(argv[5], hz);

@@ -11,6 +11,7 @@
 #include "shared/tools/macro.h"
 
 #define PAGE	    4096u
+#define NEAR_IDS    256 /* between the maps of one load */
 #define KEY_BYTES   512
 #define VALUE_BYTES (1u << 17)
 
@@ -107,8 +108,29 @@ static void try_closed(struct captive *c)
 			captive_leak(c, "the pin %s may be opened", closed[i]);
 }
 
+/*
+ * What has no pin is the kernel side's alone: rows of the kernel's stacks, ranges and rules that
+ * were found. It was loaded with the pinned maps, so its ids are among theirs, or near.
+ */
+static void try_private(struct captive *c, uint32_t first, uint32_t last)
+{
+	static const char *const private[] = { "orc_areas",  "orc_rows",    "orc_places",
+					       "orc_blocks", "stack_cache", "stack_scratch" };
+	uint32_t id;
+
+	for (size_t i = 0; i < ARRAY_SIZE(private); i++)
+		if (open_pin(c, private[i], false) >= 0)
+			captive_leak(c, "the private map %s has a pin", private[i]);
+	if (bpf_map_get_next_id(0, &id) == 0)
+		captive_leak(c, "the ids of maps may be listed, from %u on", id);
+	for (id = first > NEAR_IDS ? first - NEAR_IDS : 1; id <= last + NEAR_IDS; id++)
+		if (bpf_map_get_fd_by_id(id) >= 0)
+			captive_leak(c, "map %u may be opened by its id", id);
+}
+
 int captive_maps_open(struct captive *c)
 {
+	uint32_t first = UINT32_MAX, last = 0;
 	struct abi_header abi;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
@@ -129,12 +151,15 @@ int captive_maps_open(struct captive *c)
 		m->key_bytes = info.key_size;
 		m->value_bytes = info.value_size;
 		m->entries = info.max_entries;
+		first = MIN(first, info.id);
+		last = MAX(last, info.id);
 		check_mode(c, m);
 		if (m->writable)
 			map_memory(m);
 		c->map_count++;
 	}
 	try_closed(c);
+	try_private(c, first, last);
 	if (bpf_map_lookup_elem(captive_map(c, "abi")->fd, &(uint32_t){ 0 }, &abi) < 0)
 		return -errno;
 	c->hz = abi.hz;

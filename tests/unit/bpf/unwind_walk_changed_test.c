@@ -88,6 +88,47 @@ static void test_changed(void **state)
 	pool.count = 0;
 }
 
+/* What was checked is not looked at again before the memory map changes; what was not, is. */
+static void test_checked_once(void **state)
+{
+	static struct unwind_process process;
+	static struct unwind_ranges ranges;
+	uint64_t text = map_file(&ranges, &process);
+	uint64_t s[] = { text + 0x20, 0 };
+	struct unwind_frame from = { .pc = text + 8, .sp = (uintptr_t)s, .exact = 1 };
+	static const struct {
+		uint64_t changes;
+		uint32_t word;
+		enum unwind_end end;
+	} turns[] = {
+		{ 5, WORD + 1, UNWIND_END_CHANGED },   { 5, WORD, UNWIND_END_NO_CALLER },
+		{ 5, WORD + 1, UNWIND_END_NO_CALLER }, { 6, WORD + 1, UNWIND_END_CHANGED },
+		{ 6, WORD, UNWIND_END_NO_CALLER },     { 0, WORD + 1, UNWIND_END_CHANGED },
+		{ 6, WORD + 1, UNWIND_END_CHANGED },
+	};
+	struct taken t;
+
+	for (size_t i = 0; i < ARRAY_SIZE(turns); i++) {
+		taking_changes = turns[i].changes;
+		put_word(turns[i].word);
+		taking(&from, &ranges, &process, NULL, &t);
+		assert_int_equal(t.end, turns[i].end);
+	}
+	taking_changes = 6;
+	put_word(WORD);
+	taking(&from, &ranges, &process, NULL, &t);
+	/* Another table: the same place may have another file there. */
+	process.published = ranges.table_generation = 8;
+	put_word(WORD + 1);
+	taking(&from, &ranges, &process, NULL, &t);
+	assert_int_equal(t.end, UNWIND_END_CHANGED);
+	taking_changes = 0;
+	unwind_rules_done(&pool.rules);
+	free(pool.elements);
+	pool.elements = NULL;
+	pool.count = 0;
+}
+
 /*
  * A word that was not resident at the filling: nothing is walked by the table but with the file of
  * then in its place, and the first such walk takes the word over.
@@ -136,6 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_checked_once),
 		cmocka_unit_test(test_learnt_later),
 	};
 

@@ -57,6 +57,7 @@ static inline __u64 taking_fill(struct unwind_ranges *r, const struct unwind_pro
 
 /* What the walks have found, of all that are not to start without. */
 static struct unwind_cache taking_cache;
+static __u64 taking_changes; /* of the memory map, plus 1; 0: they are not counted */
 
 /* Walks from `from` by a table that is published; `before` may be NULL. */
 static inline void taking(const struct unwind_frame *from, struct unwind_ranges *r,
@@ -65,6 +66,8 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 	__u64 fill = taking_fill(r, p), pc;
 	struct unwind_walk w = { .frame = *from, .table_generation = fill };
 
+	unwind_cache_begin(&taking_cache, &(struct unwind_checked){ .table_generation = fill,
+								    .changes = taking_changes });
 	*t = (struct taken){ .end = UNWIND_END_NONE };
 	unwind_begin(&w.frame);
 	do {
