@@ -28,6 +28,8 @@ def sleepers(t, *arguments):
     process = t.spawn("crowd", 60, "threads", SLEEPERS, cgroup=group)
     check(process.stdout.readline(), "no threads")
     agent.wait("watch.start", cgroup=group.path)
+    # A session that begins before the broker has answered lacks oncpu, which is said before all else.
+    until(lambda: agent.call("status")["sampling"]["events"] == os.cpu_count(), 10, "no CPU is sampled")
     return agent, group
 
 
