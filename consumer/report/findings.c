@@ -105,7 +105,10 @@ static void write_finding(const struct findings *all, const struct finding *f, s
 	jsonw_object_end(w);
 }
 
-/* Writes as many as half of the line has room for. Returns how many. */
+/*
+ * Writes as many as fit into three quarters of the line, with what stands before them: they come
+ * before all other evidence. Returns how many.
+ */
 static size_t write_list(const struct findings *all, struct jsonw *w)
 {
 	size_t n;
@@ -115,7 +118,7 @@ static size_t write_list(const struct findings *all, struct jsonw *w)
 		struct jsonw_mark mark = jsonw_mark(w);
 
 		write_finding(all, &all->items[n], w);
-		if (jsonw_end(w) < 0 || w->bytes > w->max_bytes / 2) {
+		if (jsonw_end(w) < 0 || w->bytes > w->max_bytes / 4 * 3) {
 			jsonw_rewind(w, mark);
 			break;
 		}
@@ -131,6 +134,8 @@ void findings_write(struct findings *all, struct jsonw *w)
 
 	qsort(all->items, all->count, sizeof(*all->items), by_time);
 	written = write_list(all, w);
+	if (written < MIN(all->count, (size_t)FINDINGS_MAX))
+		jsonw_u64(w, "findings_more", MIN(all->count, (size_t)FINDINGS_MAX) - written);
 	for (size_t i = 0; i < written; i++)
 		if (rows[all->items[i].cause].of == FINDINGS_WAITING)
 			left_ns -= MIN(left_ns, all->items[i].ns);

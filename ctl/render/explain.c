@@ -196,6 +196,10 @@ static int print_why(struct explained *e)
 		return 0;
 	}
 	text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time);
+	if (!json_node_first(findings) && json_node_get(e->end, "findings_more")) {
+		fputs("why it was is not told: the line had no room for it\n", e->out);
+		return 0;
+	}
 	if (!json_node_first(findings)) {
 		fprintf(e->out,
 			"nothing unusual: its threads waited %s in all, and nothing ran more than "

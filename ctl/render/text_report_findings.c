@@ -85,6 +85,11 @@ int text_report_findings(const struct store *store, const struct store_session *
 	if (!json_node_get(end, "findings"))
 		return 0;
 	text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time);
+	if (!json_node_first(json_node_get(end, "findings")) &&
+	    json_node_get(end, "findings_more")) {
+		section_head(out, "findings", "its line had no room for them");
+		return 0;
+	}
 	if (!json_node_first(json_node_get(end, "findings"))) {
 		section_head(out, "findings", "nothing unusual: its threads waited %s in all",
 			     time);

@@ -140,6 +140,7 @@ static void test_room(void **state)
 	assert_non_null(strstr(text, "\"disk\""));
 	assert_null(strstr(text, "\"peer\""));
 	assert_null(strstr(text, "\"unexplained\":0.0"));
+	assert_non_null(strstr(text, "\"findings_more\":"));
 	jsonw_done(&w);
 }
 
