@@ -130,15 +130,15 @@ struct stack_tables {
 };
 
 /* What was found unchanged in the process counts on, as long as nothing has changed since. */
-static __always_inline void begin_checks(struct task_struct *task, const struct process_key *key,
-					 __u64 generation, struct unwind_cache *cache)
+static __always_inline __u32 begin_checks(struct task_struct *task, const struct process_key *key,
+					  __u64 generation, struct unwind_cache *cache)
 {
 	const struct unwind_checked now = { .start_ns = key->start_ns,
 					    .table_generation = generation,
 					    .changes = map_changes_count(task),
 					    .tgid = key->tgid };
 
-	unwind_cache_begin(cache, &now);
+	return unwind_cache_begin(cache, &now);
 }
 
 /* Returns false when there is no such table. */
@@ -209,7 +209,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	generation = process_table_generation(task, &own, number);
 	if (!generation || !find_tables(b, number, &tables))
 		return 0;
-	begin_checks(task, &own, generation, tables.cache);
+	b->walk.process = begin_checks(task, &own, generation, tables.cache);
 	read_registers(task, &b->walk.frame);
 	read_bounds(task, &b->walk.frame);
 	unwind_begin(&b->walk.frame);

@@ -51,9 +51,11 @@ struct unwind_checked {
 	__u64 ranges[UNWIND_RANGES / 64]; /* a bit for each */
 };
 
+#define UNWIND_CHECKED 8 /* processes that tick on one CPU in turn; a power of two */
+
 struct unwind_cache {
 	__u64 added; /* entries added since the start */
-	struct unwind_checked checked;
+	struct unwind_checked checked[UNWIND_CHECKED];
 	struct unwind_cached entries[UNWIND_CACHE_ENTRIES];
 	__u16 places[UNWIND_CACHE_ENTRIES]; /* index in `entries`, by a hash of pc */
 };
@@ -64,29 +66,35 @@ static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct un
 	return &c->places[pc * 0x9e3779b97f4a7c15ull >> (64 - UNWIND_CACHE_BITS)];
 }
 
-/* Forgets what was checked unless it is of this process, table and state of the memory map. */
-static __attribute__((always_inline)) inline void
+/*
+ * Returns the place in `checked` of this process. Forgets what was checked there unless it is of
+ * the same process, table and state of the memory map.
+ */
+static __attribute__((always_inline)) inline __u32
 unwind_cache_begin(struct unwind_cache *c, const struct unwind_checked *now)
 {
-	struct unwind_checked *then = &c->checked;
+	__u32 place = now->tgid & (UNWIND_CHECKED - 1);
+	struct unwind_checked *then = &c->checked[place];
 
 	if (now->changes && then->changes == now->changes &&
 	    then->table_generation == now->table_generation && then->tgid == now->tgid &&
 	    then->start_ns == now->start_ns)
-		return;
+		return place;
 	then->start_ns = now->start_ns;
 	then->table_generation = now->table_generation;
 	then->changes = now->changes;
 	then->tgid = now->tgid;
 	for (__u32 i = 0; i < UNWIND_RANGES / 64; i++)
 		then->ranges[i] = 0;
+	return place;
 }
 
-/* The word of `checked.ranges` with the bit of a range. */
+/* The word of `checked[place].ranges` with the bit of a range. */
 static __attribute__((always_inline)) inline __u64 *unwind_cache_checks(struct unwind_cache *c,
-									__u32 range)
+									__u32 place, __u32 range)
 {
-	return &c->checked.ranges[range / 64 & (UNWIND_RANGES / 64 - 1)];
+	return &c->checked[place & (UNWIND_CHECKED - 1)]
+			.ranges[range / 64 & (UNWIND_RANGES / 64 - 1)];
 }
 
 /*

@@ -44,6 +44,8 @@ struct unwind_walk {
 	__u32 steps;   /* 0: the frame is where the task left user mode */
 	__u32 locked;  /* of mapped_file_find */
 	__u32 in_call; /* the task left user mode by a call, most likely: it comes back there */
+	__u32 process; /* its place among those of the cache: unwind_cache_begin */
+	__u32 pad;
 	__u64 table_generation;	 /* of the ranges that the walk uses */
 	struct unwind_rule rule; /* of the frame */
 };
@@ -177,11 +179,11 @@ UNWIND_INLINE __u32 unwind_walk_is_unchanged(struct task_struct *task, struct un
 
 	if (w->checked == number + 1)
 		return 1;
-	if (!cache || !(*unwind_cache_checks(cache, number) & bit)) {
+	if (!cache || !(*unwind_cache_checks(cache, w->process, number) & bit)) {
 		if (!unwind_walk_check_range(task, w, r, number))
 			return 0;
 		if (cache)
-			*unwind_cache_checks(cache, number) |= bit;
+			*unwind_cache_checks(cache, w->process, number) |= bit;
 	}
 	w->checked = number + 1;
 	return 1;
