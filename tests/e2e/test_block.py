@@ -259,8 +259,9 @@ def test_bytes_as_the_kernel(t):
     for op, requests, size in (("write", 300, 16 * KIB), ("read", 500, 4 * KIB)):
         line = only(lines, device=disk.name, op=op)
         told = line["requests"], line["bytes"]
-        check(told == (requests, requests * size), f"{line}")
-        check(int(own[f"{op}_bytes"]) == line["bytes"], f"{own}: {line}")
+        check_figure(told == (requests, requests * size), f"{line}", t.load)
+        # A page of the program's own files may have to be read beside.
+        check_figure(0 <= int(own[f"{op}_bytes"]) - line["bytes"] <= 0.05 * line["bytes"], f"{own}: {line}", t.load)
         counted = service.io_counts(disk.number)[op]
         check_figure(counted == told, f"{counted} by the cgroup: {line}", t.load)
 
