@@ -83,7 +83,7 @@ static __always_inline struct thread_times *find_account(struct task_struct *tas
 							 const struct account_key *key, __u32 index,
 							 __u64 since_ns, bool reads)
 {
-	struct thread_times *t = bpf_map_lookup_elem(&accounts, key);
+	struct thread_times *t = account_find(key);
 
 	if (t && t->account.slot == index && !(t->account.flags & ACCOUNT_ENDED))
 		return t;
@@ -160,28 +160,41 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 }
 
 /*
- * Notes who comes to the CPU; `now_ns` 0: nobody has asked for the time yet. The idle task has no
- * watch: on hybrid hosts the root cgroup has.
+ * Notes of which cgroup and watch the task is that comes to the CPU. Tasks of one cgroup mostly
+ * share their css_set: where the one before had the same in this jiffy nothing is asked. The idle
+ * task has no watch: on hybrid hosts the root cgroup has.
  */
+static __always_inline void note_cgroup(struct account_cpu *cpu, struct watch_answers *answers,
+					struct task_struct *task)
+{
+	__u64 set = task->pid ? (__u64)task->cgroups : 0, jiffy = bpf_jiffies64();
+	__u32 index;
+
+	if (cpu->set == set && cpu->set_jiffy == jiffy)
+		return;
+	cpu->set = set;
+	cpu->set_jiffy = jiffy;
+	cpu->cgroup_id = set ? task_keys_cgroup(task) : 0;
+	cpu->slot = set && watch_answers_find(answers, cpu->cgroup_id, &index) ? index + 1 : 0;
+}
+
+/* Notes who comes to the CPU; `now_ns` 0: nobody has asked for the time yet. */
 static __always_inline void come_to_cpu(struct account_cpu *cpu, struct watch_answers *answers,
 					struct task_struct *prev, struct task_struct *task,
 					__u64 now_ns)
 {
-	__u64 cgroup_id = task->pid ? task_keys_cgroup(task) : 0;
-	__u32 index;
+	__u64 had_id = cpu->cgroup_id;
 
-	if (account_queue_is_new(cpu, cgroup_id)) {
+	note_cgroup(cpu, answers, task);
+	if (!cpu->stretches || cpu->cgroup_id != had_id) {
 		if (!now_ns)
 			now_ns = account_clock_now(cpu, prev);
-		account_queue_note(cpu, cgroup_id, now_ns);
+		account_queue_note(cpu, cpu->cgroup_id, now_ns);
 	}
 	cpu->task = (__u64)task;
-	cpu->cgroup_id = cgroup_id;
-	cpu->slot = 0;
 	cpu->since_ns = 0;
-	if (!cgroup_id || !watch_answers_find(answers, cgroup_id, &index))
+	if (!cpu->slot)
 		return;
-	cpu->slot = index + 1;
 	cpu->since_ns = now_ns ? now_ns : account_clock_now(cpu, prev);
 	cpu->queued_from = task->sched_info.last_queued;
 }
@@ -202,6 +215,8 @@ static __noinline int meet_cpu(struct account_cpu *cpu, struct watch_answers *an
 	watch_answers_forget(answers);
 	cpu->cgroup_id = prev->pid ? task_keys_cgroup(prev) : 0;
 	cpu->slot = cpu->cgroup_id && watch_lookup(cpu->cgroup_id, &index) ? index + 1 : 0;
+	cpu->set = 0;
+	cpu->set_jiffy = 0;
 	cpu->reading = account_readings;
 	return 0;
 }

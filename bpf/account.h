@@ -15,22 +15,12 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/account_find.h"
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
 #include "bpf/target_match.h"
 #include "bpf/task_keys.h"
 #include "bpf/watch_lookup.h"
-
-/*
- * Not preallocated: outside of sessions it is empty and has no memory. The consumer empties it.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ACCOUNTS_DEFAULT);
-	__type(key, struct account_key);
-	__type(value, struct thread_times);
-} accounts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -54,6 +44,8 @@ struct account_cpu {
 	__u64 queued_from; /* sched_info.last_queued of it then: since when it waited for this CPU
 			    */
 	__u64 cgroup_id;   /* of it; 0: it is the idle task */
+	__u64 set;	   /* its css_set; 0: it is the idle task */
+	__u64 set_jiffy;   /* until when slot and cgroup_id hold for that set */
 	__u64 jiffy;	   /* until when ahead_ns holds (account_clock.h) */
 	__u64 followed_ns; /* when ahead_ns was found; 0: never */
 	__s64 ahead_ns;	   /* how far CLOCK_MONOTONIC is ahead of the scheduler's clock */
@@ -168,7 +160,7 @@ static __noinline void account_retire(const struct account_key *key, struct thre
 	t->account.flags |= ACCOUNT_ENDED | flags;
 	old.ended = __sync_fetch_and_add(&account_ended, 1) | 1u << 31;
 	bpf_map_update_elem(&accounts, &old, t, BPF_NOEXIST);
-	bpf_map_delete_elem(&accounts, key);
+	account_remove(key);
 }
 
 /*
@@ -193,9 +185,7 @@ static __noinline struct thread_times *account_enter(struct task_struct *task,
 	a->tgid = task->tgid;
 	a->start_ns = task->group_leader->start_boottime;
 	__builtin_memcpy(a->comm, task->comm, COMM_BYTES);
-	if (bpf_map_update_elem(&accounts, key, t, BPF_NOEXIST))
-		return 0;
-	return bpf_map_lookup_elem(&accounts, key);
+	return account_add_new(key, t);
 }
 
 #endif

@@ -32,10 +32,44 @@ static const volatile __u8 waits[WAITS_MAX] = {
 #include "shared/abi/wait_calls.def"
 };
 
+/*
+ * The kernel has bpf_rdonly_cast (6.2 and newer), as the loader found: what a number points to is
+ * then read by plain loads. A helper that reads takes longer than all else here.
+ */
+const volatile bool has_cast __weak = false;
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
+
+/*
+ * Where the registers of user mode lie in a kernel's stack, the same for all threads of a kernel;
+ * 0: not asked yet. So a helper that tells it is asked once, and not at each switch.
+ */
+static __u64 regs_at;
+
+static __noinline int ask_regs_at(struct task_struct *task)
+{
+	void *volatile regs = (void *)bpf_task_pt_regs(task);
+	__u64 at = 0;
+
+	/* The verifier takes a pointer that was read from memory for a number. */
+	bpf_probe_read_kernel(&at, sizeof(at), (void *)&regs);
+	regs_at = at - (__u64)task->stack;
+	return 0;
+}
+
+static __always_inline const struct pt_regs *account_kind_regs(struct task_struct *task)
+{
+	if (!has_cast)
+		return (const struct pt_regs *)bpf_task_pt_regs(task);
+	if (!regs_at)
+		ask_regs_at(task);
+	return bpf_rdonly_cast((const void *)((__u64)task->stack + regs_at),
+			       bpf_core_type_id_kernel(struct pt_regs));
+}
+
 /* Number of the system call that `task` is in, and its first argument; negative: it is in none. */
 static __always_inline int account_kind_call(struct task_struct *task, __u64 *ret_first)
 {
-	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+	const struct pt_regs *regs = account_kind_regs(task);
 
 #if defined(__TARGET_ARCH_x86)
 	*ret_first = regs->di;
@@ -45,13 +79,6 @@ static __always_inline int account_kind_call(struct task_struct *task, __u64 *re
 	return regs->syscallno;
 #endif
 }
-
-/*
- * The kernel has bpf_rdonly_cast (6.2 and newer), as the loader found: what a number points to is
- * then read by plain loads. A helper that reads takes longer than all else here.
- */
-const volatile bool has_cast __weak = false;
-extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 
 /* Returns what kind of file it is, as in stat(2); `file` is a number for the verifier. */
 static __always_inline unsigned short file_mode(const struct file *file)

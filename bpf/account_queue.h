@@ -20,15 +20,9 @@ struct {
 } queue_neighbours SEC(".maps");
 
 /*
- * Whether the CPU goes from one cgroup to another; 0: it goes idle. As long as it stays with one
- * nothing is written, and nobody asks for the time.
+ * Notes that the CPU goes to a thread of another cgroup; 0: it goes idle. As long as it stays with
+ * one nothing is written, and nobody asks for the time.
  */
-static __always_inline bool account_queue_is_new(const struct account_cpu *cpu, __u64 cgroup_id)
-{
-	return !cpu->stretches || cpu->cgroup_id != cgroup_id;
-}
-
-/* Notes that the CPU goes to a thread of another cgroup. */
 static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cgroup_id,
 					       __u64 now_ns)
 {

@@ -325,6 +325,7 @@ struct sched_info {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	void *stack;
 	unsigned char on_cpu; /* an int until 7.0, 0 or 1: read as its low byte */
 	int exit_state;
 	unsigned int psi_flags;

@@ -13,6 +13,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/account_find.h"
 #include "bpf/interrupt.h"
 #include "bpf/lock_herd.h"
 #include "bpf/lock_key.h"
@@ -26,15 +27,6 @@
 #include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* Of account.bpf.c, which alone writes it. A value begins with its time account. */
-extern struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ACCOUNTS_DEFAULT);
-	__type(key, struct account_key);
-	__type(value, struct thread_times);
-} accounts SEC(".maps");
 
 /* As `accounts`: outside of sessions it is empty and has no memory. The consumer empties it. */
 struct {
@@ -276,7 +268,7 @@ static __always_inline void choose_stack(struct lock_wait *wait, struct lock_wak
 	key->tid = own.tid;
 	waker = bpf_map_lookup_elem(&lock_wakers, key);
 	if (!waker || wait->now_ns - READ_WORD(waker->stacked_ns) < LOCK_STACK_EVERY_NS ||
-	    !bpf_map_lookup_elem(&accounts, &own) || !scope_allows_task(current))
+	    !account_find(&own) || !scope_allows_task(current))
 		return;
 	waker->stacked_ns = wait->now_ns;
 	wait->stack_ns = READ_WORD(waker->pending_ns);
@@ -381,7 +373,7 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 	if (!answers || task == bpf_get_current_task_btf() ||
 	    !watch_answers_find(answers, task_keys_cgroup(task), &wait.slot))
 		return 0;
-	t = bpf_map_lookup_elem(&accounts, &key);
+	t = account_find_by(&key, &wait.tid);
 	if (!t || READ_WORD(t->account.kind) <= ACCOUNT_QUEUE ||
 	    READ_WORD(t->account.slot) != wait.slot)
 		return 0;
@@ -407,13 +399,17 @@ int lock_waits(struct bpf_iter__task *ctx)
 	const struct task_struct___lock *fields = (const void *)task;
 	struct lock_record record = {};
 	struct account_key key = {};
+	const struct thread_times *t;
 	const struct time_account *a;
 
 	if (!task)
 		return 0;
 	key.tid = task->pid;
-	a = bpf_map_lookup_elem(&accounts, &key);
-	if (!a || READ_WORD(a->kind) != ACCOUNT_LOCK || a->flags & ACCOUNT_ENDED)
+	t = account_find(&key);
+	if (!t)
+		return 0;
+	a = &t->account;
+	if (READ_WORD(a->kind) != ACCOUNT_LOCK || a->flags & ACCOUNT_ENDED)
 		return 0;
 	record.since_ns = READ_WORD(a->since_ns);
 	if (!is_current(task, READ_WORD(a->slot)) || !is_asleep(task) ||

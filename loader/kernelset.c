@@ -212,6 +212,7 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 		return r;
 	skeleton->rodata->scoped = o->scope.count > 0;
 	skeleton->rodata->has_cast = vma_open_coded;
+	skeleton->rodata->has_near = o->threads >= ACCOUNTS_NEAR_FROM;
 	skeleton->rodata->tick_ns = read_tick_ns();
 	skeleton->rodata->dirty_pause_at = dirty_pause_at;
 	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);

@@ -207,7 +207,7 @@ struct words {
 	size_t bytes;
 };
 
-#define WORDS 5
+#define WORDS 6
 
 static void list_words(struct pinned_maps *p, struct words list[WORDS])
 {
@@ -219,6 +219,8 @@ static void list_words(struct pinned_maps *p, struct words list[WORDS])
 		{ p->unwind_files_fd, (void **)&p->unwind_files,
 		  UNWIND_FILES_MAX * sizeof(struct unwind_file) },
 		{ p->unwind_claims_fd, (void **)&p->unwind_claims, sizeof(struct unwind_claims) },
+		{ p->signal_fd[PINNED_MAP_accounts_near], (void **)&p->accounts_near,
+		  ACCOUNTS_NEAR * sizeof(struct near_account) },
 	};
 
 	memcpy(list, words, sizeof(words));

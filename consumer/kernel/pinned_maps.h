@@ -37,6 +37,7 @@ struct pinned_maps {
 	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */
 	struct unwind_file *unwind_files;    /* mmapped, read-write; UNWIND_FILES_MAX */
 	struct unwind_claims *unwind_claims; /* mmapped, read-write; one element */
+	struct near_account *accounts_near;  /* mmapped, read-write; ACCOUNTS_NEAR */
 	int rules_fd[2], cgroups_fd[2];
 	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0: the map has a member above */
 	struct ring samples, events, errors, socket_looks;

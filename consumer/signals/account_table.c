@@ -10,10 +10,33 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
+_Static_assert(ACCOUNTS_NEAR <= ACCOUNT_TABLE_AT_ONCE, "the near accounts are one part");
+
+/* The first part: what stands in the array. */
+static void read_near(const struct pinned_maps *pins, struct account_elements *e)
+{
+	e->count = 0;
+	for (uint32_t i = 0; pins->accounts_near && i < ACCOUNTS_NEAR; i++) {
+		const struct near_account *near = &pins->accounts_near[i];
+		uint64_t owner = __atomic_load_n(&near->owner, __ATOMIC_ACQUIRE);
+
+		if (!(owner & ACCOUNT_NEAR_READY))
+			continue;
+		e->keys[e->count] = (struct account_key){ .tid = (uint32_t)owner };
+		e->values[e->count++] = near->times;
+	}
+	e->near = e->near_read = e->more = true;
+}
+
 int account_table_read(const struct pinned_maps *pins, struct account_elements *e)
 {
 	uint32_t from = e->token;
 
+	if (!e->near_read) {
+		read_near(pins, e);
+		return 0;
+	}
+	e->near = false;
 	e->count = ACCOUNT_TABLE_AT_ONCE;
 	e->more =
 		bpf_map_lookup_batch(pins->signal_fd[PINNED_MAP_accounts], e->begun ? &from : NULL,
@@ -33,6 +56,25 @@ static void choose_idle(const struct pinned_maps *pins, struct account_elements 
 	e->count = n;
 }
 
+/* Frees the element, unless the kernel side has done so. */
+static void free_near(const struct pinned_maps *pins, uint32_t tid)
+{
+	uint64_t owner = tid | ACCOUNT_NEAR_READY;
+
+	__atomic_compare_exchange_n(&pins->accounts_near[tid % ACCOUNTS_NEAR].owner, &owner, 0,
+				    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void remove_keys(const struct pinned_maps *pins, struct account_elements *e)
+{
+	if (e->near)
+		for (uint32_t i = 0; i < e->count; i++)
+			free_near(pins, e->keys[i].tid);
+	else if (e->count)
+		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_accounts], e->keys, &e->count,
+				     NULL);
+}
+
 /* Removes those of the next part. False at the end. */
 static bool remove_part(const struct pinned_maps *pins, struct account_elements *e, bool all)
 {
@@ -40,9 +82,7 @@ static bool remove_part(const struct pinned_maps *pins, struct account_elements 
 		return false;
 	if (!all)
 		choose_idle(pins, e);
-	if (e->count)
-		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_accounts], e->keys, &e->count,
-				     NULL);
+	remove_keys(pins, e);
 	return e->more;
 }
 

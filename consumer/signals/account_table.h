@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * account_table.h: the map `accounts` in parts: it has the time accounts of threads that have ended
- * too, and of sessions that have. Main thread only.
+ * account_table.h: the maps `accounts_near` and `accounts` in parts: they have the time accounts of
+ * threads that have ended too, and of sessions that have. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_ACCOUNT_TABLE_H
 #define TROCAR_CONSUMER_SIGNALS_ACCOUNT_TABLE_H
@@ -20,7 +20,8 @@ struct account_elements {
 	struct account_key keys[ACCOUNT_TABLE_AT_ONCE];
 	struct thread_times values[ACCOUNT_TABLE_AT_ONCE];
 	uint32_t count, token;
-	bool begun, more;
+	bool near; /* the part is of accounts_near: it comes first */
+	bool near_read, begun, more;
 };
 
 /* Reads the next part; `more` says whether another follows. 0 or -errno. */

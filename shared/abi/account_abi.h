@@ -94,6 +94,21 @@ struct thread_times {
 	struct thread_herd herd;
 };
 
+#define ACCOUNTS_NEAR	   128
+#define ACCOUNTS_NEAR_FROM 1024 /* with fewer elements in `accounts` it is not used */
+
+/* near_account.owner: beside the thread's tid, that its account can be read. */
+#define ACCOUNT_NEAR_READY (1ull << 32)
+
+/*
+ * Element of `accounts_near`, which stands before `accounts`: the thread that comes first to the
+ * element of its tid, modulo ACCOUNTS_NEAR, has its account there until it is removed.
+ */
+struct near_account {
+	__u64 owner; /* 0: of nobody. The kernel side takes free ones, the consumer may free all */
+	struct thread_times times;
+};
+
 /* Key of `queue_neighbours`: threads of the watch waited for a CPU that the cgroup had. */
 struct queue_neighbour {
 	__u64 cgroup_id;

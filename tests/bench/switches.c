@@ -132,6 +132,7 @@ static void load(void)
 		program, program == b.skel->progs.account_switch ||
 				 (b.wakes && program == b.skel->progs.lock_waking));
 	b.skel->rodata->has_cast = tool_has_function("bpf_iter_task_vma_new");
+	b.skel->rodata->has_near = true;
 	if (trocar__load(b.skel) < 0)
 		tool_die("load");
 	b.control = words(b.skel->maps.control, sizeof(*b.control));
@@ -149,8 +150,11 @@ static void load(void)
 static void forget_accounts(void)
 {
 	int fd = bpf_map__fd(b.skel->maps.accounts);
+	const struct near_account nobody = {};
 	struct account_key key;
 
+	for (uint32_t i = 0; i < ACCOUNTS_NEAR; i++)
+		bpf_map_update_elem(bpf_map__fd(b.skel->maps.accounts_near), &i, &nobody, BPF_ANY);
 	while (bpf_map_get_next_key(fd, NULL, &key) == 0)
 		bpf_map_delete_elem(fd, &key);
 }

@@ -118,27 +118,6 @@ static void migrations(void **state)
 
 /* ---- threads that come and go */
 
-/* Elements of the map with all of `flags`; their sums of parts are *ret_ns. */
-static size_t count_elements(const struct fixture *f, uint32_t flags, uint64_t *ret_ns)
-{
-	int fd = bpf_map__fd(f->h->skel->maps.accounts);
-	struct account_key key, *previous = NULL;
-	struct thread_times times;
-	const struct time_account *a = &times.account;
-	size_t n = 0;
-
-	*ret_ns = 0;
-	while (bpf_map_get_next_key(fd, previous, &key) == 0) {
-		previous = &key;
-		if (bpf_map_lookup_elem(fd, &key, &times) || (a->flags & flags) != flags)
-			continue;
-		assert_int_equal(sum_parts(a), a->since_ns - a->first_ns);
-		*ret_ns += sum_parts(a);
-		n++;
-	}
-	return n;
-}
-
 static bool put(const char *path, long number)
 {
 	FILE *file = fopen(path, "we");
@@ -338,7 +317,6 @@ static void table_is_full(void **state)
 static bool gets_account(struct fixture *f)
 {
 	pid_t pid = harness_spawn("t-burn", "burn", f->dir);
-	struct account_key key = { .tid = (uint32_t)pid };
 	struct thread_times times;
 	cpu_set_t one;
 	bool found;
@@ -348,7 +326,7 @@ static bool gets_account(struct fixture *f)
 	CPU_SET(0, &one);
 	sched_setaffinity(pid, sizeof(one), &one);
 	harness_sleep_ms(200);
-	found = bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &times) == 0;
+	found = harness_account(f->h, pid, &times);
 	harness_kill(pid);
 	return found;
 }
@@ -410,18 +388,15 @@ static void false_words(void **state)
 {
 	struct fixture f = begin(NULL, 0);
 	struct account_record record;
-	struct account_key key;
 	struct thread_times a;
 	pid_t pid = harness_spawn("t-burn", "burn", f.dir);
-	int fd = bpf_map__fd(f.h->skel->maps.accounts);
 
-	key = (struct account_key){ .tid = (uint32_t)pid };
 	for (int i = 0; i < 50; i++) {
 		memset(&a, i % 2 ? 0xff : 0x80 + i, sizeof(a));
 		if (i % 3)
 			a.account.slot = SLOT;
 		a.account.flags = i % 4 ? 0 : a.account.flags;
-		assert_int_equal(bpf_map_update_elem(fd, &key, &a, BPF_ANY), 0);
+		put_times(&f, pid, &a, i < 25);
 		harness_sleep_ms(5);
 		read_accounts(&f, pid, &record);
 		assert_int_equal(record.head.tid, pid);
@@ -444,11 +419,10 @@ static void note_and_nap(void *context)
 /* Whether the account of a thread that naps says that it left its CPU when it said so itself. */
 static bool left_when_it_says(const struct fixture *f, pid_t pid)
 {
-	const struct account_key key = { .tid = (uint32_t)pid };
 	uint64_t said_ns = *nap_ns, now_ns;
 	struct thread_times times;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &times))
+	if (!harness_account(f->h, pid, &times))
 		return false;
 	now_ns = harness_now_ns();
 	return said_ns == *nap_ns && times.account.since_ns >= said_ns - CLOCK_SLACK_NS &&

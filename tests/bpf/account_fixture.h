@@ -64,6 +64,24 @@ static inline size_t read_accounts(const struct fixture *f, pid_t tid,
 	return found;
 }
 
+/* Writes the account of the thread, as a consumer may: into the array, or into the hash alone. */
+static inline void put_times(const struct fixture *f, pid_t tid, const struct thread_times *times,
+			     bool near)
+{
+	const struct account_key key = { .tid = (uint32_t)tid };
+	struct near_account element = { .owner = near ? key.tid | ACCOUNT_NEAR_READY : 0,
+					.times = *times };
+	uint32_t at = key.tid % ACCOUNTS_NEAR;
+	int e = bpf_map_update_elem(bpf_map__fd(f->h->skel->maps.accounts_near), &at, &element,
+				    BPF_ANY);
+
+	assert_int_equal(e, 0);
+	if (!near)
+		e = bpf_map_update_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, times,
+					BPF_ANY);
+	assert_int_equal(e, 0);
+}
+
 static inline uint64_t sum_parts(const struct time_account *a)
 {
 	uint64_t sum = 0;
@@ -71,6 +89,40 @@ static inline uint64_t sum_parts(const struct time_account *a)
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		sum += a->part_ns[i];
 	return sum;
+}
+
+/* Whether an account has all of `flags`. Its time is added to *ns. */
+static inline bool count_account(const struct time_account *a, uint32_t flags, uint64_t *ns)
+{
+	if ((a->flags & flags) != flags)
+		return false;
+	assert_int_equal(sum_parts(a), a->since_ns - a->first_ns);
+	*ns += sum_parts(a);
+	return true;
+}
+
+/* Accounts with all of `flags`; their sums of parts are *ret_ns. */
+static inline size_t count_elements(const struct fixture *f, uint32_t flags, uint64_t *ret_ns)
+{
+	int fd = bpf_map__fd(f->h->skel->maps.accounts);
+	struct account_key key, *previous = NULL;
+	struct thread_times times;
+	struct near_account near;
+	size_t n = 0;
+
+	*ret_ns = 0;
+	for (uint32_t i = 0; i < ACCOUNTS_NEAR; i++) {
+		assert_int_equal(
+			bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.accounts_near), &i, &near),
+			0);
+		n += near.owner && count_account(&near.times.account, flags, ret_ns);
+	}
+	while (bpf_map_get_next_key(fd, previous, &key) == 0) {
+		previous = &key;
+		n += !bpf_map_lookup_elem(fd, &key, &times) &&
+		     count_account(&times.account, flags, ret_ns);
+	}
+	return n;
 }
 
 static inline bool is_near_ms(uint64_t ns, uint64_t wanted_ns)

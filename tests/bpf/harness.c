@@ -153,6 +153,7 @@ static void apply(struct harness *h, const struct harness_options *o)
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, tree), 0);
 	skel->rodata->scoped = o->scoped;
 	skel->rodata->has_cast = h->open_coded;
+	skel->rodata->has_near = !o->accounts;
 	skel->rodata->dirty_pause_at = kernel.dirty_pause;
 	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
 	skel->rodata->tick_ns = (uint32_t)tick.tv_nsec;
@@ -440,4 +441,17 @@ uint64_t harness_lost(const struct slot_counters *c)
 	for (int i = 0; i < SLOT_LOST_REASONS; i++)
 		lost += c->lost[i];
 	return lost;
+}
+
+bool harness_account(const struct harness *h, pid_t tid, struct thread_times *ret_times)
+{
+	const struct account_key key = { .tid = (uint32_t)tid };
+	uint32_t at = key.tid % ACCOUNTS_NEAR;
+	struct near_account near;
+
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(h->skel->maps.accounts_near), &at, &near),
+			 0);
+	*ret_times = near.times;
+	return near.owner == (key.tid | ACCOUNT_NEAR_READY) ||
+	       bpf_map_lookup_elem(bpf_map__fd(h->skel->maps.accounts), &key, ret_times) == 0;
 }

@@ -168,4 +168,7 @@ void harness_burn(void);
  */
 void harness_main(int argc, char **argv);
 
+/* Reads the time account of the thread, wherever it is. Returns whether it has one. */
+bool harness_account(const struct harness *h, pid_t tid, struct thread_times *ret_times);
+
 #endif

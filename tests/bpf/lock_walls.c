@@ -73,13 +73,11 @@ static void read_word(void *unused)
 /* Writes an account, as a consumer may, that says the thread waits for a lock. */
 static void say_lock(const struct fixture *f, pid_t tid)
 {
-	const struct account_key key = { .tid = (uint32_t)tid };
 	const struct thread_times t = { .account = { .slot = SLOT,
 						     .kind = ACCOUNT_LOCK,
 						     .since_ns = harness_now_ns() - 5 * MSEC } };
 
-	assert_int_equal(
-		bpf_map_update_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &t, BPF_ANY), 0);
+	put_times(f, tid, &t, true);
 }
 
 /* A false account makes a false wait, but of a call that is none for a lock no argument is told. */

@@ -423,7 +423,6 @@ static void false_accounts(void **state)
 {
 	struct fixture f = begin_locks(NULL);
 	const struct thread_times t = { .account = { .slot = SLOT, .kind = 0xfffffff3u } };
-	struct account_key key = {};
 	struct long_wait waits[64];
 	size_t n;
 	pid_t pid;
@@ -431,9 +430,7 @@ static void false_accounts(void **state)
 	begin_told();
 	pid = harness_start(read_once, NULL, f.dir);
 	harness_sleep_ms(START_MS);
-	key.tid = (uint32_t)pid;
-	assert_int_equal(
-		bpf_map_update_elem(bpf_map__fd(f.h->skel->maps.accounts), &key, &t, BPF_ANY), 0);
+	put_times(&f, pid, &t, true);
 	wake_pipe();
 	await_end();
 	n = read_waits(&f, pid, waits, ARRAY_SIZE(waits));

@@ -277,11 +277,9 @@ static void switches_stay_within(void **state)
 static void accounts_stay_within(void **state)
 {
 	struct pair p = begin();
-	struct account_key key = {};
 	struct bpf_link *link;
 	struct thread_times a;
 	cpu_set_t first;
-	int fd = bpf_map__fd(p.h->skel->maps.accounts);
 
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
@@ -293,14 +291,12 @@ static void accounts_stay_within(void **state)
 	p.h->control->stale_ns = 60000000000u;
 	link = bpf_program__attach(p.h->skel->progs.account_switch);
 	assert_non_null(link);
-	key.tid = (uint32_t)p.pid[0];
-	for (int tries = 0; tries < 300 && bpf_map_lookup_elem(fd, &key, &a) < 0; tries++)
+	for (int tries = 0; tries < 300 && !harness_account(p.h, p.pid[0], &a); tries++)
 		harness_sleep_ms(10);
 	harness_sleep_ms(100);
 	bpf_link__destroy(link);
-	assert_int_equal(bpf_map_lookup_elem(fd, &key, &a), 0);
-	key.tid = (uint32_t)p.pid[1];
-	assert_true(bpf_map_lookup_elem(fd, &key, &a) < 0);
+	assert_true(harness_account(p.h, p.pid[0], &a));
+	assert_false(harness_account(p.h, p.pid[1], &a));
 	assert_int_equal(listed(&p, p.h->skel->progs.account_threads, sizeof(struct account_record),
 				offsetof(struct account_record, head.account.tgid)),
 			 1);

@@ -35,6 +35,7 @@ static const char *const given[] = {
 	"unwind_claims",    "neighbours",    "neighbour_cpus", "asked",	       "accounts",
 	"queue_neighbours", "account_calls", "locks",	       "lock_wakers",  "block_open",
 	"block_sums",	    "socket_looks",  "reclaim_open",   "reclaim_sums", "long_waits",
+	"accounts_near",
 };
 
 static const char *const closed[] = {

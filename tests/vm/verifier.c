@@ -115,6 +115,7 @@ static int load(struct trocar *skeleton, bool open_coded, char *whole)
 		bpf_program__set_autoload(skeleton->progs.on_module_free, false);
 	}
 	skeleton->rodata->has_cast = open_coded;
+	skeleton->rodata->has_near = true;
 	return trocar__load(skeleton);
 }
 

@@ -26,7 +26,8 @@ static char dir[64];
 
 static bool is_mapped(const char *name)
 {
-	return !strcmp(name, "control") || !strcmp(name, "slots") || !strncmp(name, "unwind_", 7);
+	return !strcmp(name, "control") || !strcmp(name, "slots") ||
+	       !strcmp(name, "accounts_near") || !strncmp(name, "unwind_", 7);
 }
 
 static int make(const char *name)
@@ -52,6 +53,8 @@ static int make(const char *name)
 		{ "unwind_claims", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct unwind_claims), 1 },
 		{ "neighbours", BPF_MAP_TYPE_HASH, 8, sizeof(struct neighbour), NEIGHBOURS_MAX },
 		{ "neighbour_cpus", BPF_MAP_TYPE_PERCPU_HASH, 8, 8, NEIGHBOURS_MAX },
+		{ "accounts_near", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct near_account),
+		  ACCOUNTS_NEAR },
 		{ "asked", BPF_MAP_TYPE_HASH, 4, sizeof(struct asked_process), ASKED_MAX },
 		{ "samples", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },

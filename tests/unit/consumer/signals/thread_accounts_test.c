@@ -330,6 +330,32 @@ static void test_sweep(void **state)
 	assert_int_equal(count_elements(), 0);
 }
 
+/* Of the array only what can be read is removed, and what nobody takes. */
+static void test_sweep_near(void **state)
+{
+	static struct near_account near[ACCOUNTS_NEAR];
+
+	if (!has_bpf()) {
+		skip();
+		return;
+	}
+	pins.accounts_near = near;
+	for (uint32_t i = 3; i <= 5; i++) {
+		near[i].owner = (i + ACCOUNTS_NEAR) | ACCOUNT_NEAR_READY;
+		near[i].times.account = slept(INNER, 1, 2);
+	}
+	near[4].times.account.slot = near[5].times.account.slot = 5;
+	near[5].owner = 5;
+	sweep();
+	assert_int_equal(near[3].owner, (3 + ACCOUNTS_NEAR) | ACCOUNT_NEAR_READY);
+	assert_int_equal(near[4].owner, 0);
+	assert_int_equal(near[5].owner, 5);
+	account_table_empty(&pins);
+	assert_int_equal(near[3].owner, 0);
+	assert_int_equal(near[5].owner, 5);
+	pins.accounts_near = NULL;
+}
+
 static void test_unreadable(void **state)
 {
 	struct thread_baseline before = {};
@@ -412,6 +438,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queue, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sweep_near, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
 	};
 
