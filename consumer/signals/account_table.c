@@ -59,7 +59,7 @@ static void choose_idle(const struct pinned_maps *pins, struct account_elements 
 /* Frees the element, unless the kernel side has done so. */
 static void free_near(const struct pinned_maps *pins, uint32_t tid)
 {
-	uint64_t owner = tid | ACCOUNT_NEAR_READY;
+	__u64 owner = tid | ACCOUNT_NEAR_READY;
 
 	__atomic_compare_exchange_n(&pins->accounts_near[tid % ACCOUNTS_NEAR].owner, &owner, 0,
 				    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
