@@ -183,6 +183,7 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 	struct lock_waits locks = { .items = &item, .count = 1 };
 	struct session_result *s = new_session();
 	struct summary summary;
+	json_object *end;
 	struct jsonw w;
 	uint64_t ms;
 
@@ -196,7 +197,10 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 	session_findings_write(s, &summary, NULL, NULL, true, &w);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
-	ms = strtoull(strstr(w.data, "\"waited_ms\":") + strlen("\"waited_ms\":"), NULL, 10);
+	end = json_tokener_parse(strndupa(w.data, w.bytes));
+	assert_non_null(end);
+	ms = number(end, "waited_ms");
+	json_object_put(end);
 	jsonw_done(&w);
 	session_digest_done(&summary);
 	s->signals[SIGNAL_LOCK]->locks = NULL;
