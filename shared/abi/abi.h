@@ -79,11 +79,10 @@ struct abi_header {
 	__u32 scoped;	 /* 1: only cgroups below the prefixes in `scope` are looked at */
 	__u32 oom_victims;  /* 1: the kernel tells whom it kills (EVENT_OOM) */
 	__u32 dirty_pauses; /* 1: it tells who has to wait before it writes on (RECLAIM_THROTTLE) */
-	__u32 pad;
-	__u64 loaded_ns;     /* when the loader finished */
-	__u32 accounts;	     /* entries of `accounts` */
-	__u32 sched_info;    /* 1: the kernel keeps the times that `accounts` is made from */
-	__u32 kernel_rows;   /* 1: the kernel side walks the kernel's stacks (bpf/kernel_stack.h) */
+	__u64 loaded_ns;    /* when the loader finished */
+	__u32 accounts;	    /* entries of `accounts` */
+	__u32 sched_info;   /* 1: the kernel keeps the times that `accounts` is made from */
+	__u32 kernel_rows;  /* 1: the kernel side walks the kernel's stacks (bpf/kernel_stack.h) */
 	__u32 socket_cgroup; /* 1: a socket knows its cgroup */
 };
 
