@@ -72,13 +72,15 @@ uint64_t find_cache_cold(struct findings_search *s, uint64_t ns)
 	uint64_t kept, again = 0;
 	size_t n;
 
-	if (!facts || !a.most || !a.all_ns || !a.most->all.bytes || causes_reads_back(facts))
+	if (!facts || !a.most || !a.all_ns || !a.most->all.bytes)
+		return 0;
+	facts_phases_get(facts, FACTS_DURING, FACT_MEMORY_REFAULT_FILE, &again);
+	if (again * (uint64_t)sysconf(_SC_PAGESIZE) * 2 >= a.most->all.bytes)
 		return 0;
 	kept = kept_bytes(facts, &a);
 	if (kept * 100 < a.most->all.bytes * THRESHOLD_CACHE_KEPT_PCT)
 		return 0;
 	ns = (uint64_t)((double)ns * (double)a.read_ns / (double)a.all_ns);
-	facts_phases_get(facts, FACTS_DURING, FACT_MEMORY_REFAULT_FILE, &again);
 	findings_search_say_place(s, ACCOUNT_IO, "for disks and files", says);
 	disk_text_say(s->session->disks, a.most->device >> 20, a.most->device & 0xfffff, name);
 	n = strlen(says);

@@ -106,7 +106,7 @@ static void write_finding(const struct findings *all, const struct finding *f, s
 }
 
 /*
- * Writes as many as fit into three quarters of the line, with what stands before them: they come
+ * Writes as many as fit into eleven sixteenths of the line, with what stands before them: they come
  * before all other evidence. Returns how many.
  */
 static size_t write_list(const struct findings *all, struct jsonw *w)
@@ -118,7 +118,7 @@ static size_t write_list(const struct findings *all, struct jsonw *w)
 		struct jsonw_mark mark = jsonw_mark(w);
 
 		write_finding(all, &all->items[n], w);
-		if (jsonw_end(w) < 0 || w->bytes > w->max_bytes / 4 * 3) {
+		if (jsonw_end(w) < 0 || w->bytes > w->max_bytes / 16 * 11) {
 			jsonw_rewind(w, mark);
 			break;
 		}

@@ -424,7 +424,7 @@ void session_waits_write(struct session_waits *s, struct jsonw *w)
 		struct jsonw_mark mark = jsonw_mark(w);
 
 		write_row(&s->rows[i], s->calm_ms > 0, w);
-		if (jsonw_end(w) == 0 && w->bytes <= w->max_bytes / 4 * 3)
+		if (jsonw_end(w) == 0 && w->bytes <= w->max_bytes / 8 * 7)
 			continue;
 		jsonw_rewind(w, mark);
 		break;

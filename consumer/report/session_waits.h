@@ -97,7 +97,7 @@ int session_waits_place(const struct session_waits *s, uint8_t state, char *text
 
 /*
  * Writes `waits`, the heaviest rows; behind them those on condition variables, and last those that
- * wait for work: as many as fit into three quarters of the line.
+ * wait for work: as many as fit into seven eighths of the line.
  */
 void session_waits_write(struct session_waits *s, struct jsonw *w);
 

@@ -28,7 +28,7 @@ MAGIC, HELLO, VERSION = 0x6B72626F, 0, 5
 CPU = {"pressure": "cpu", "some_ms": 400, "window_ms": 1000}
 
 # What "auto" chooses at pressure of cpu, and at a request.
-AT_CPU = ["oncpu", "offcpu", "runq", "lock", "syscall", "socket", "switch", "pools"]
+AT_CPU = ["oncpu", "offcpu", "runq", "lock", "syscall", "socket", "switch", "pools", "neighbours"]
 ON_REQUEST = [*AT_CPU[:4], "block", "reclaim", *AT_CPU[4:]]
 KEYS = {"runq": "runq", "lock": "locks", "block": "block", "syscall": "syscall", "reclaim": "reclaim",
         "socket": "sockets", "switch": "switches", "pools": "pools"}
