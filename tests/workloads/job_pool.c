@@ -10,8 +10,8 @@
 
 #define IDLE	6
 #define LATE	3
-#define HOLD_NS 90000000ull
-#define FREE_NS 10000000ull
+#define HOLD_NS 63000000ull /* with FREE_NS no multiple of the time between two looks */
+#define FREE_NS 7000000ull
 
 static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER, door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t job_came = PTHREAD_COND_INITIALIZER, opened = PTHREAD_COND_INITIALIZER;
