@@ -36,11 +36,6 @@ static void set_facts(struct facts_phases *f, const struct memory *m)
 		at->has = 1ull << FACT_MEMORY_FILE | 1ull << FACT_MEMORY_DIRTY |
 			  1ull << FACT_MEMORY_REFAULT_FILE;
 	}
-	f->at[FACTS_END].n_devices = 1;
-	f->at[FACTS_END].devices[0] =
-		(struct facts_device){ .major = 4095, .minor = 1, .count = { 100 * MIB } };
-	f->at[FACTS_TRIGGER].n_devices = 1;
-	f->at[FACTS_TRIGGER].devices[0] = (struct facts_device){ .major = 4095, .minor = 1 };
 }
 
 /* 100 MiB were read in three quarters of the disk's time, `written` MiB written. */
