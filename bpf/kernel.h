@@ -240,6 +240,7 @@ struct eventpoll {
 
 struct epoll_filefd {
 	struct file *file;
+	int fd;
 };
 
 struct epitem {

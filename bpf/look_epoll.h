@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * look_epoll.h: goes through the set of an epoll that a thread waits in. The tree of its items is
- * walked without its lock, so each item must name its epoll: RCU, which the iterator holds, keeps
- * items that are removed what they are. The walk is bounded for each epoll and for each reading.
+ * walked without its lock, so each item must name its epoll, and none is judged twice: RCU, which
+ * the iterator holds, keeps items that are removed what they are. The walk is bounded for each
+ * epoll and for each reading: each item takes two steps.
  */
 #ifndef TROCAR_BPF_LOOK_EPOLL_H
 #define TROCAR_BPF_LOOK_EPOLL_H
@@ -24,44 +25,59 @@ static __always_inline bool look_is_epoll(const struct look_on *on)
 	return true;
 }
 
-/* Keeps a subtree for later. What finds no room is not walked. */
-static __always_inline void look_push(struct looker *l, const struct rb_node *node)
+/* Goes down: keeps the item for later, after all that is left of it. */
+static __always_inline void look_descend(struct looker *l, const struct rb_node *node)
 {
+	const struct epitem *item = (const void *)node - bpf_core_field_offset(struct epitem, rbn);
 	__u32 depth = l->epoll.depth;
 
-	if (!node)
-		return;
-	if (depth >= LOOK_EPOLL_DEPTH) {
+	l->epoll.at = 0;
+	/* It was removed meanwhile: what it pointed to is no subtree any more. */
+	if (depth >= LOOK_EPOLL_DEPTH || (__u64)BPF_CORE_READ(item, ep) != l->epoll.ep) {
 		l->record.on.cut = 1;
 		return;
 	}
 	l->epoll.pending[depth] = (__u64)node;
 	l->epoll.depth = depth + 1;
+	l->epoll.at = (__u64)BPF_CORE_READ(node, rb_left);
 }
 
-/* Judges one item, and keeps the two subtrees below it. */
-static long look_at_item(__u32 i, void *context)
+/*
+ * Judges an item if it comes behind the last one in the order of the tree (ep_cmp_ffd of
+ * fs/eventpoll.c). What changes meanwhile may lead to one again that was judged already.
+ */
+static __always_inline void look_at_item(struct looker *l, const struct epitem *item)
+{
+	__u64 file = (__u64)BPF_CORE_READ(item, ffd.file);
+	__s32 fd = BPF_CORE_READ(item, ffd.fd);
+
+	if (file < l->epoll.last_file || (file == l->epoll.last_file && fd <= l->epoll.last_fd)) {
+		l->record.on.cut = 1;
+		return;
+	}
+	l->epoll.last_file = file;
+	l->epoll.last_fd = fd;
+	l->record.on.items++;
+	look_at_member(file);
+}
+
+/* One step of the walk: down to the left or, where nothing is left, an item and to its right. */
+static long look_step(__u32 i, void *context)
 {
 	struct looker *l = *(struct looker **)context;
+	const struct rb_node *node = (const void *)l->epoll.at;
 	__u32 depth = l->epoll.depth - 1;
-	const struct epitem *item;
-	const struct rb_node *node;
 
-	if (depth >= LOOK_EPOLL_DEPTH)
-		return 1;
-	node = (const void *)l->epoll.pending[depth];
-	item = (const void *)node - bpf_core_field_offset(struct epitem, rbn);
-	l->epoll.depth = depth;
-	look_push(l, BPF_CORE_READ(node, rb_right));
-	look_push(l, BPF_CORE_READ(node, rb_left));
-	/* It was removed meanwhile: what it pointed to is no subtree any more. */
-	if ((__u64)BPF_CORE_READ(item, ep) != l->epoll.ep) {
-		l->epoll.depth = depth;
-		l->record.on.cut = 1;
+	if (node) {
+		look_descend(l, node);
 		return 0;
 	}
-	l->record.on.items++;
-	look_at_member((__u64)BPF_CORE_READ(item, ffd.file));
+	if (depth >= LOOK_EPOLL_DEPTH)
+		return 1;
+	l->epoll.depth = depth;
+	node = (const void *)l->epoll.pending[depth];
+	look_at_item(l, (const void *)node - bpf_core_field_offset(struct epitem, rbn));
+	l->epoll.at = (__u64)BPF_CORE_READ(node, rb_right);
 	return 0;
 }
 
@@ -123,13 +139,14 @@ __noinline int look_at_epoll(void)
 	}
 	look_begin_set(l, LOOK_ON_EPOLL);
 	l->epoll.depth = 0;
-	look_push(l, BPF_CORE_READ(ep, rbr.rb_root.rb_node));
+	l->epoll.last_file = 0;
+	l->epoll.at = (__u64)BPF_CORE_READ(ep, rbr.rb_root.rb_node);
 	room = l->epoll.room;
 	if (room > LOOK_EPOLL_ITEMS)
 		room = LOOK_EPOLL_ITEMS;
-	bpf_loop(room, look_at_item, &l, 0);
+	bpf_loop(2 * room, look_step, &l, 0);
 	l->epoll.room -= l->record.on.items;
-	if (l->epoll.depth)
+	if (l->epoll.depth || l->epoll.at)
 		l->record.on.cut = 1;
 	look_choose_peer(l);
 	l->epoll.walked = l->epoll.ep;

@@ -49,19 +49,23 @@ struct look_peer {
 };
 
 #define LOOK_PEERS	 4
-#define LOOK_EPOLL_DEPTH 64 /* subtrees kept for later: twice the height of the largest tree */
+#define LOOK_EPOLL_DEPTH 64 /* items kept for later: twice the height of the largest tree */
 
 /* The walk over the set of an epoll, poll or select; of select `pending` has the bits. */
 struct look_epoll {
-	__u64 file;	       /* the epoll's */
-	__u64 ep;	       /* that the items name */
-	__u64 walked;	       /* the epoll that was walked last in this reading; 0: none */
-	__u64 waiter;	       /* the next of those that wait in it */
-	__u64 reading;	       /* for which `room` holds */
-	__u32 room;	       /* items that the reading may still walk */
-	__u32 now;	       /* jiffies */
-	__u32 depth;	       /* entries of `pending` */
-	__u32 waits;	       /* 1: the thread is one that waits in it */
+	__u64 file;	 /* the epoll's */
+	__u64 ep;	 /* that the items name */
+	__u64 walked;	 /* the epoll that was walked last in this reading; 0: none */
+	__u64 waiter;	 /* the next of those that wait in it */
+	__u64 at;	 /* the subtree that comes next; 0: the last of `pending` */
+	__u64 last_file; /* of the item that was judged last; 0: none was */
+	__u64 reading;	 /* for which `room` holds */
+	__u32 room;	 /* items that the reading may still walk */
+	__u32 now;	 /* jiffies */
+	__u32 depth;	 /* entries of `pending` */
+	__u32 waits;	 /* 1: the thread is one that waits in it */
+	__s32 last_fd;	 /* of the item that was judged last */
+	__u32 pad;
 	struct look_on told;   /* of `walked` */
 	struct look_peer peer; /* of the connection that is judged */
 	struct look_peer peers[LOOK_PEERS];
