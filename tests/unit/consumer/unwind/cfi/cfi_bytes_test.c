@@ -39,7 +39,7 @@ static void test_leb128(void **state)
 /* Ten bytes hold 64 bits; an eleventh, or no end at all, is broken. */
 static void test_endless_leb128(void **state)
 {
-	uint8_t all[64];
+	uint8_t all[64] = {};
 	struct cfi_bytes b = over(all, sizeof(all));
 
 	memset(all, 0xff, sizeof(all));
