@@ -313,9 +313,13 @@ static struct bpf_link *attach_tree(const struct bpf_program *program)
 		.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
 		.cgroup.cgroup_fd = top < 0 ? 0 : (uint32_t)top,
 	};
-	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &tree,
-		    .link_info_len = sizeof(tree));
+	struct bpf_iter_attach_opts options;
 
+	/* Its padding too, which libbpf looks at and LIBBPF_OPTS may leave as it was. */
+	memset(&options, 0, sizeof(options));
+	options.sz = sizeof(options);
+	options.link_info = &tree;
+	options.link_info_len = sizeof(tree);
 	return bpf_program__attach_iter(program, &options);
 }
 

@@ -124,12 +124,16 @@ static bool is_of_signal(const char *name)
 
 static int open_pin(const char *dir, const char *name)
 {
-	LIBBPF_OPTS(bpf_obj_get_opts, options, .file_flags = is_read_only(name) ? BPF_F_RDONLY : 0);
+	struct bpf_obj_get_opts options;
 	_cleanup_free_ char *path = NULL;
 	int fd;
 
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
 		return -ENOMEM;
+	/* Its padding too, which libbpf looks at and LIBBPF_OPTS may leave as it was. */
+	memset(&options, 0, sizeof(options));
+	options.sz = sizeof(options);
+	options.file_flags = is_read_only(name) ? BPF_F_RDONLY : 0;
 	fd = bpf_obj_get_opts(path, &options);
 	if (fd == -ENOENT)
 		log_error("%s: not there; run `trocar-loader load` as root first", path);

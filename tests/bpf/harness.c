@@ -387,12 +387,17 @@ void harness_watch(struct harness *h, uint64_t id, uint32_t slot, uint32_t state
 void harness_watch_tree(const struct harness *h)
 {
 	union bpf_iter_link_info info = { .cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE };
-	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
-		    .link_info_len = sizeof(info));
-	struct bpf_link *link = bpf_program__attach_iter(h->skel->progs.watch_tree, &options);
+	struct bpf_iter_attach_opts options;
 	_cleanup_close_ int fd = -1;
+	struct bpf_link *link;
 	char byte;
 
+	/* Its padding too, which libbpf looks at and LIBBPF_OPTS may leave as it was. */
+	memset(&options, 0, sizeof(options));
+	options.sz = sizeof(options);
+	options.link_info = &info;
+	options.link_info_len = sizeof(info);
+	link = bpf_program__attach_iter(h->skel->progs.watch_tree, &options);
 	assert_non_null(link);
 	fd = bpf_iter_create(bpf_link__fd(link));
 	assert_true(fd >= 0);

@@ -199,9 +199,7 @@ pid_t harness_fork(int (*call)(void *context), void *context)
 
 struct bpf_link *harness_iterator(struct bpf_program *program)
 {
-	LIBBPF_OPTS(bpf_iter_attach_opts, options);
-
-	return bpf_program__attach_iter(program, &options);
+	return bpf_program__attach_iter(program, NULL);
 }
 
 size_t harness_read(struct bpf_program *program, char **ret_bytes)

@@ -52,9 +52,12 @@ static const char *const closed[] = {
 
 static int open_pin(const struct captive *c, const char *name, bool write)
 {
-	LIBBPF_OPTS(bpf_obj_get_opts, options, .file_flags = write ? 0 : BPF_F_RDONLY);
+	struct bpf_obj_get_opts options;
 	char path[CAPTIVE_PATH];
 
+	memset(&options, 0, sizeof(options));
+	options.sz = sizeof(options);
+	options.file_flags = write ? 0 : BPF_F_RDONLY;
 	snprintf(path, sizeof(path), "%s/%s", c->bpf_dir, name);
 	return bpf_obj_get_opts(path, &options);
 }
