@@ -246,8 +246,8 @@ def test_bytes_as_the_kernel(t):
     of it, to the byte, and as many requests."""
     agent = t.agent(rules(rule("disk", cgroup=f"/{t.name}-own", signals=["oncpu", "block"])))
     service = Service(t, "own")
-    service.place("io")
     disk = Loop(t)
+    service.write_limit(disk.number, 1 << 40)  # newer kernels count for blkio only what they may have to slow down
     service.start("sleep", 60)
     agent.wait("watch.start", cgroup=service.path)
 
@@ -255,7 +255,8 @@ def test_bytes_as_the_kernel(t):
         service.start(sys.executable, "-c", DIRECT, disk.path, log="io").wait()
     end, lines = session(agent, 3000, work)
     own = dict(line.split(": ") for line in (t.folder / "io").read_text().splitlines() if ": " in line)
-    check_figure(end["ledger"]["block"]["lost"] == {}, f"{end['ledger']} {lines}", t.load)  # it is said; what is told is the rest
+    # Some sandboxes' kernels tell tracing programs of nothing that interrupts process 1 (docs/decisions/0042). It is said.
+    check_figure(end["ledger"]["block"]["lost"] == {}, f"{end['ledger']} {lines}", t.load)
     for op, requests, size in (("write", 300, 16 * KIB), ("read", 500, 4 * KIB)):
         line = only(lines, device=disk.name, op=op)
         told = line["requests"], line["bytes"]
