@@ -8,7 +8,8 @@
  *
  * Each ticks on events of the threads of the cgroup, so that no tick meets anybody else. They tick
  * in turn, a window each: those that ask the kernel for stacks would keep its tables warm for each
- * other.
+ * other. Before that each ticks WARM_HZ times a second for a while: what a program learns of a
+ * service in its first minutes it has learnt then.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -30,6 +31,8 @@
 
 #define MAPS_MAX    64
 #define THREADS_MAX 512
+#define WARM_HZ	    1999
+#define WARM_MS	    1500
 
 enum mode { MODE_KERNEL, MODE_USER, MODES };
 enum who { FLOOR, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT = OTHER + 8 };
@@ -195,6 +198,14 @@ static void open_events(const char *group, uint32_t hz)
 				open_event(tids[i], mode, who, hz);
 }
 
+static void close_events(void)
+{
+	for (int who = 0; who < WHO_COUNT; who++)
+		for (int mode = 0; mode < MODES; mode++)
+			while (b.n_events[who][mode])
+				close(b.events[who][mode][--b.n_events[who][mode]]);
+}
+
 static void turn(enum who who, enum mode mode, unsigned long request)
 {
 	for (size_t i = 0; i < b.n_events[who][mode]; i++)
@@ -213,6 +224,18 @@ static void window(enum who who, enum mode mode, uint32_t ms)
 	turn(who, mode, PERF_EVENT_IOC_DISABLE);
 	tool_values_add(&b.ns[mode][who], tool_cost_each(cost));
 	b.runs[mode][who] += cost.runs;
+}
+
+static void warm_up(const char *group)
+{
+	open_events(group, WARM_HZ);
+	for (int who = 0; who < WHO_COUNT; who++)
+		for (int mode = 0; mode < MODES && b.programs[who] >= 0; mode++) {
+			turn(who, mode, PERF_EVENT_IOC_ENABLE);
+			tool_sleep_ms(WARM_MS);
+			turn(who, mode, PERF_EVENT_IOC_DISABLE);
+		}
+	close_events();
 }
 
 static void print(void)
@@ -239,6 +262,7 @@ int main(int argc, char **argv)
 	load(argv[1], peer, argv + MIN(argc, 7));
 	if (bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
 		tool_die("statistics");
+	warm_up(argv[5]);
 	open_events(argv[5], hz);
 	for (uint32_t i = 0; i < rounds; i++)
 		for (int mode = 0; mode < MODES; mode++)
