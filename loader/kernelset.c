@@ -5,8 +5,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +12,12 @@
 #include <unistd.h>
 
 #include "bpf/trocar.skel.h"
+#include "loader/attachments.h"
 #include "loader/bpffs/pin_set.h"
 #include "loader/kernel_rows.h"
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 #include "shared/abi/abi.h"
-#include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/cpus.h"
@@ -234,104 +232,6 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	return 0;
 }
 
-/* A program and the slot of the skeleton that holds its link. */
-struct attachment {
-	const char *name;
-	struct bpf_program *program;
-	struct bpf_link **link;
-};
-
-#define LINKS (11 + 10)
-
-/*
- * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of
- * vmas_tree on newer kernels; `vmas_pid` and `ranges_pid` the walk over all tasks on older ones.
- */
-static void choose_body(const struct kernelset *set, struct attachment *a)
-{
-	struct trocar *s = set->skeleton;
-
-	if (set->vma_open_coded && a->program == s->progs.vmas_tree) {
-		a->program = s->progs.vmas_open;
-		a->link = &s->links.vmas_open;
-	} else if (!set->vma_open_coded && a->program == s->progs.vmas_pid) {
-		a->program = s->progs.vmas_tree;
-	} else if (!set->vma_open_coded && a->program == s->progs.ranges_pid) {
-		a->program = s->progs.ranges;
-	}
-}
-
-/*
- * Lists the programs that attach by their section, tracepoints and iterators, as far as this kernel
- * has what they attach to.
- */
-static size_t list_attachments(const struct kernelset *set, struct attachment list[LINKS])
-{
-	struct trocar *s = set->skeleton;
-	size_t n = 0, loaded = 0;
-
-#define PIN_MAP(name, mode, help)
-#define PIN_LINK(name_, help) \
-	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
-#define PIN_PROG(name, help)
-#define PIN_ITER(name_, help) \
-	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
-#define vmas vmas_tree /* choose_body replaces it where the kernel has the iterator */
-#include "shared/abi/pins.def"
-#undef vmas
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
-#undef PIN_MAP
-	for (size_t i = 0; i < n; i++) {
-		choose_body(set, &list[i]);
-		if (bpf_program__autoload(list[i].program))
-			list[loaded++] = list[i];
-	}
-	return loaded;
-}
-
-/* Opens the top of the cgroup2 hierarchy that is mounted; -1: none is. */
-static int open_hierarchy(void)
-{
-	enum cgroup_mode mode;
-	char mount[PATH_MAX];
-
-	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
-		return -1;
-	return open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/*
- * Attaches the iterator over cgroups. When it is given no top it takes that of our cgroup namespace
- * (bpf_iter_attach_cgroup, kernel/bpf/cgroup_iter.c), which in a pod is the container alone.
- */
-static struct bpf_link *attach_tree(const struct bpf_program *program)
-{
-	_cleanup_close_ int top = open_hierarchy();
-	union bpf_iter_link_info tree = {
-		.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
-		.cgroup.cgroup_fd = top < 0 ? 0 : (uint32_t)top,
-	};
-	struct bpf_iter_attach_opts options;
-
-	/* Its padding too, which libbpf looks at and LIBBPF_OPTS may leave as it was. */
-	memset(&options, 0, sizeof(options));
-	options.sz = sizeof(options);
-	options.link_info = &tree;
-	options.link_info_len = sizeof(tree);
-	return bpf_program__attach_iter(program, &options);
-}
-
-/* Attaches a program by its section. */
-static struct bpf_link *attach_program(const struct kernelset *set,
-				       const struct bpf_program *program)
-{
-	if (program == set->skeleton->progs.watch_tree)
-		return attach_tree(program);
-	return bpf_program__attach(program);
-}
-
 static int write_abi(const struct kernelset *set, const struct options *o)
 {
 	struct abi_header h = {
@@ -371,14 +271,14 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 
 int kernelset_attach(struct kernelset *set, const struct options *o, const char **ret_what)
 {
-	struct attachment list[LINKS];
-	size_t n = list_attachments(set, list);
+	struct attachment list[ATTACHMENTS];
+	size_t n = attachments_list(set, list);
 	uint32_t cpu;
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
 		*ret_what = list[i].name;
-		*list[i].link = attach_program(set, list[i].program);
+		*list[i].link = attachment_make(&list[i]);
 		if (!*list[i].link)
 			return -errno;
 	}
@@ -427,8 +327,8 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
  */
 static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
 {
-	struct attachment list[LINKS];
-	size_t n = list_attachments(set, list);
+	struct attachment list[ATTACHMENTS];
+	size_t n = attachments_list(set, list);
 	int r;
 
 	for (size_t i = 0; i < n; i++) {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* attachments.h: which programs of a set attach by their section, and how. */
+#ifndef TROCAR_LOADER_ATTACHMENTS_H
+#define TROCAR_LOADER_ATTACHMENTS_H
+
+#include <stddef.h>
+
+#include "loader/kernelset.h"
+
+struct bpf_link;
+struct bpf_program;
+
+/* A program and the slot of the skeleton that holds its link. */
+struct attachment {
+	const char *name; /* of the pin */
+	struct bpf_program *program;
+	struct bpf_link **link;
+};
+
+#define ATTACHMENTS (11 + 10)
+
+/*
+ * Lists the programs that attach by their section, tracepoints and iterators, as far as this kernel
+ * has what they attach to. Returns their number.
+ */
+size_t attachments_list(const struct kernelset *set, struct attachment ret_list[ATTACHMENTS]);
+
+/* Attaches one program. The caller owns the link. NULL with errno when the kernel refuses. */
+struct bpf_link *attachment_make(const struct attachment *a);
+
+#endif
