@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* block.c: known requests to a disk of the test's own, and what is told of them. */
+#include <errno.h>
+
 #include "block_fixture.h"
 
 HARNESS_LOADS("block_*");
@@ -143,6 +145,19 @@ static void false_words(void **state)
 	end(&f);
 }
 
+/* Takes the only place of a map, once nobody else's request on another disk has it any more. */
+static void take_the_place(int fd, const void *key, const void *value)
+{
+	int r = -E2BIG;
+
+	for (int i = 0; i < 500 && r == -E2BIG; i++) {
+		r = bpf_map_update_elem(fd, key, value, BPF_ANY);
+		if (r)
+			harness_sleep_ms(10);
+	}
+	assert_int_equal(r, 0);
+}
+
 /* Requests without room in one of the tables are counted, each once. */
 static void losses_are_counted(void **state)
 {
@@ -156,10 +171,10 @@ static void losses_are_counted(void **state)
 		uint64_t bio = 1;
 		struct slot_block losses;
 
-		assert_int_equal(
-			i ? bpf_map_update_elem(fd, &key, &sums, BPF_ANY)
-			  : bpf_map_update_elem(fd, &bio, &(struct block_request){}, BPF_ANY),
-			0);
+		if (i)
+			take_the_place(fd, &key, &sums);
+		else
+			take_the_place(fd, &bio, &(struct block_request){});
 		work_in(f.dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
 		losses = read_losses(&f);
 		assert_int_equal(losses.untracked, i ? 0 : TIMES);

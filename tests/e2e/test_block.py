@@ -218,8 +218,8 @@ def test_errors_are_told(t):
     check((line["requests"], line["errors"]) == (150, count), f"{count} failed: {line}")
     check(0 < line["error_ns"] < line["queue_ns"] + line["service_ns"], f"{line}")
     found = [one for one in end["findings"] if one["cause"] == "disk_error"]
-    check(len(found) == 1 and f"{count} of 150 write requests to {disk.name} ({disk.image})" in found[0]["says"],
-          f"{end['findings']}")
+    says = rf"{count} of 150 write requests to {disk.name} \(/.*/{disk.image.name}\)"  # in full where there is room
+    check(len(found) == 1 and re.search(says, found[0]["says"]), f"{end['findings']}")
     check(found[0]["evidence"] == [{"type": "disk", "signal": "block", "device": disk.name}], f"{found}")
     kept = t.folder / "kept"
     kept.write_bytes(b"".join(agent.raw))

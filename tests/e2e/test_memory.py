@@ -137,10 +137,14 @@ def read_bytes(pid):
     return int(pathlib.Path(f"/proc/{pid}/io").read_text().split()[1])
 
 
+PROGRAMS_US = 0.9  # of a stretch, as the bench measures them
+
+
 @pytest.mark.parallel(2)
 def test_reclaim_as_pressure(t):
     """A program of one thread, bound to a CPU, that reads a hole larger than its memory limit does nothing in a memory
-    stall but reclaim: its time is the kernel's own pressure total, within 5 %."""
+    stall but reclaim: its time is the kernel's own pressure total, within 5 %, but for what the kernel counts before and
+    behind each stretch: the programs that tell of it."""
     agent = t.agent(rules(rule("own", cgroup=f"/{t.name}-own", signals=["oncpu", "reclaim"])), broker=True)
     service = Service(t, "own")
     service.place("memory")
@@ -161,7 +165,9 @@ def test_reclaim_as_pressure(t):
     kernel_us = witness.grown("stalled", said["from_mono_ns"], said["to_mono_ns"])
     print(f"{told_us / 1e3} ms told, {kernel_us / 1e3} ms by pressure: {said}")
     check(kernel_us > 50000, f"no stall: {kernel_us} us: {said}")
-    check_figure(abs(told_us - kernel_us) <= 0.05 * kernel_us, f"{told_us} us told, {kernel_us} us by pressure", t.load)
+    beyond_us, near_us = kernel_us - told_us, 0.05 * kernel_us
+    check_figure(-near_us <= beyond_us <= near_us + said["stretches"] * PROGRAMS_US,
+                 f"{told_us} us told, {kernel_us} us by pressure", t.load)
     told = kinds["limit"]["reclaimed_bytes"]
     check(told > 64 << 20, f"{kinds}")
     # At the limit each page that is read takes the place of another one.
@@ -262,8 +268,10 @@ def slept_ns(log, from_ns, to_ns):
 def test_throttle_as_the_writer(t):
     """A program that writes more than its disk takes measures for how long it does not run in write(2): most of that is
     the time of its pauses, the rest is for the file system. They are of that disk, and they are the first finding."""
-    agent = t.agent(rules(rule("own", comm="dirty", signals=["oncpu", "pools", "reclaim", "block"])), broker=True)
-    disk, group, log = Disk(t, 200), t.cgroup("own"), t.folder / "log"
+    group, log = t.cgroup("own"), t.folder / "log"
+    signals = ["oncpu", "pools", "reclaim", "block"]
+    agent = t.agent(rules(rule("own", cgroup=group.path, signals=signals)), broker=True)
+    disk = Disk(t, 200)
     strict(disk, 4)
     with disk.slow(group, 100 << 20):
         t.spawn("dirty_pages", 25, disk.folder / "data", 160, log, name="dirty", cgroup=group)

@@ -67,7 +67,8 @@ def test_connections_are_told(t):
         check(line["address"] == to and line["states"] == {"established": 3}, f"{line}")
         check(line["connections"] == {"first": 3, "last": 3, "most": 3}, f"{line}")
         check((line["bytes_out"], line["bytes_in"]) == (15000, 2100), f"{line}")
-        check(line["unread_bytes"]["last"] == 1900 and "unsent_bytes" not in line, f"{line}")
+        check(line["unread_bytes"]["last"] == 1900, f"{line}")
+        check(line.get("unsent_bytes", {"last": 0})["last"] == 0, f"{line}")  # a look may come while they are sent
         check(line["retransmits"] == 0 and "begun" not in line, f"{line}")
         rows = shown(port, side="dport")
         near(line["srtt"]["most"] / 1e6, max(row["rtt_ms"] for row in rows), "srtt", 0.5)
