@@ -32,15 +32,15 @@
 #define MAPS_MAX    64
 #define THREADS_MAX 512
 #define WARM_HZ	    1999
-#define WARM_MS	    1500
+#define WARM_MS	    500
 
 enum mode { MODE_KERNEL, MODE_USER, MODES };
-enum who { FLOOR, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT = OTHER + 8 };
+enum who { FLOOR, LEAST, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT = OTHER + 8 };
 
 static const char *const mode_names[MODES] = { "kernel", "user" };
-static const char *const who_names[WHO_COUNT] = { "floor",  "ours",   "bare",	"profile", "peer",
-						  "other",  "other2", "other3", "other4",  "other5",
-						  "other6", "other7", "other8" };
+static const char *const who_names[WHO_COUNT] = { "floor",  "least",  "ours",	"bare",	  "profile",
+						  "peer",   "other",  "other2", "other3", "other4",
+						  "other5", "other6", "other7", "other8" };
 
 static struct {
 	int programs[WHO_COUNT]; /* descriptors; -1: is not there */
@@ -143,6 +143,7 @@ static void load(const char *dir, uint32_t peer_id, char **others)
 	if (!beside)
 		tool_die("the BPF object");
 	b.programs[FLOOR] = bpf_program__fd(beside->progs.beside_floor);
+	b.programs[LEAST] = bpf_program__fd(beside->progs.beside_least);
 	b.programs[BARE] = bpf_program__fd(beside->progs.beside_bare);
 	b.programs[PROFILE] = bpf_program__fd(beside->progs.beside_profile);
 	b.programs[OURS] = load_copy(dir, bpf_object__open_mem(ours, bytes, NULL));
