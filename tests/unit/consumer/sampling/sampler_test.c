@@ -27,7 +27,7 @@ struct fixture {
 	struct agent *a;
 	char path[96];
 	int listener_fd;
-	pthread_t thread;
+	pthread_t thread; /* plays the broker; it may get no CPU for a while */
 	size_t online;
 	uint32_t first_cpu, last_cpu;
 	/* how it answers from now on */
@@ -150,7 +150,7 @@ static int setup(void **state)
 	assert_int_equal(pthread_create(&t.thread, NULL, play, &t), 0);
 	t.a->pins.abi.cpus_sampled = 0;
 	broker_client_free(t.a->link);
-	assert_int_equal(broker_client_new(t.path, BROKER_CLIENT_WAIT_MS, &t.a->link), 0);
+	assert_int_equal(broker_client_new(t.path, 50 * BROKER_CLIENT_WAIT_MS, &t.a->link), 0);
 	sampler_init(&t.a->sampler, &t.a->pins, t.a->loop, t.a->link, &t.a->lines);
 	signal_programs_init(&t.a->programs, t.a->link);
 	sampler_start(&t.a->sampler);
