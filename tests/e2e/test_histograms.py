@@ -108,6 +108,10 @@ def test_sessions_add_up(t):
     whole = only([one for one in agent.find("histogram", session=long) if one["key"] == key], signal="block")
     merged = merge(t, [one for one in agent.find("histogram") if one["session"] in shorts])
     both = [one for one in merged if one["key"] == key and one["rule"] == "short"]
-    check(len(both) == 1 and both[0]["sessions"] == 2 and whole["count"] == 150, f"{both} {whole}")
+    told = only(agent.find("disk", session=long), device=disk.name, op="write")
+    lost = agent.wait("session.end", session=long)["ledger"]["block"]["lost"]
+    # Some kernels do not tell the end of a request that meets process 1 (docs/decisions/0042). It is said.
+    check(whole["count"] + told["open"] + sum(lost.values()) == 150, f"{told} {lost} {whole}")
+    check(len(both) == 1 and both[0]["sessions"] == 2, f"{both}")
     for part in ("buckets", "count", "sum", "p50", "p90", "p99"):
         check(both[0][part] == whole[part], f"{part}: {both[0]} {whole}")
