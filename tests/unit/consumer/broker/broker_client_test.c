@@ -91,6 +91,7 @@ static void a_refusal_has_its_sentence(void **state)
 	const char *why = NULL;
 	int fd = -1;
 
+	be_patient(f);
 	PLAY(f, { GOOD }, { GOOD, .refusal = REFUSAL_UNWATCHED },
 	     { GOOD, .refusal = REFUSAL_KERNEL, .error = -EOPNOTSUPP },
 	     { GOOD, .refusal = REFUSAL_GONE, .error = 7 }, { GOOD, .descriptors = 1 });
@@ -120,6 +121,7 @@ static void bad_answer(struct fixture *f, struct step step, const char *text)
 	struct broker_client_counts counts;
 	const char *why = NULL;
 
+	be_patient(f);
 	PLAY(f, { GOOD }, step);
 	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_int_equal(fd, -1);

@@ -156,6 +156,13 @@ static int setup(void **state)
 	return broker_client_new(f.path, BROKER_CLIENT_WAIT_MS, &f.link);
 }
 
+/* What is not about time waits for a thread that gets no CPU. */
+static void be_patient(struct fixture *f)
+{
+	broker_client_free(f->link);
+	assert_int_equal(broker_client_new(f->path, 50 * BROKER_CLIENT_WAIT_MS, &f->link), 0);
+}
+
 static void begin(struct fixture *f, const struct step *steps, size_t n)
 {
 	memcpy(f->steps, steps, n * sizeof(*steps));
