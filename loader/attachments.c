@@ -88,9 +88,9 @@ static struct bpf_link *attach_tree(const struct bpf_program *program)
 	return bpf_program__attach_iter(program, &options);
 }
 
-struct bpf_link *attachment_make(const struct attachment *a)
+struct bpf_link *attachment_make(const struct kernelset *set, const struct attachment *a)
 {
-	bool tree = strcmp(a->name, "watch_tree") == 0;
-
-	return tree ? attach_tree(a->program) : bpf_program__attach(a->program);
+	if (a->program == set->skeleton->progs.watch_tree)
+		return attach_tree(a->program);
+	return bpf_program__attach(a->program);
 }

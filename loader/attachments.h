@@ -17,7 +17,19 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define ATTACHMENTS (11 + 10)
+/* How many there can be: the pins that are links. */
+enum {
+	ATTACHMENTS = 0
+#define PIN_MAP(name, mode, help)
+#define PIN_LINK(name, help) +1
+#define PIN_PROG(name, help)
+#define PIN_ITER(name, help) +1
+#include "shared/abi/pins.def"
+#undef PIN_ITER
+#undef PIN_LINK
+#undef PIN_PROG
+#undef PIN_MAP
+};
 
 /*
  * Lists the programs that attach by their section, tracepoints and iterators, as far as this kernel
@@ -25,7 +37,7 @@ struct attachment {
  */
 size_t attachments_list(const struct kernelset *set, struct attachment ret_list[ATTACHMENTS]);
 
-/* Attaches one program. The caller owns the link. NULL with errno when the kernel refuses. */
-struct bpf_link *attachment_make(const struct attachment *a);
+/* Attaches one program of the set. The caller owns the link. NULL with errno: it is refused. */
+struct bpf_link *attachment_make(const struct kernelset *set, const struct attachment *a);
 
 #endif

@@ -278,7 +278,7 @@ int kernelset_attach(struct kernelset *set, const struct options *o, const char 
 
 	for (size_t i = 0; i < n; i++) {
 		*ret_what = list[i].name;
-		*list[i].link = attachment_make(&list[i]);
+		*list[i].link = attachment_make(set, &list[i]);
 		if (!*list[i].link)
 			return -errno;
 	}
