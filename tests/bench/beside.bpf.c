@@ -89,7 +89,8 @@ int beside_profile(void *ctx)
 #define LEAST_GROUPS 1024
 #define LEAST_ROWS   32768 /* bytes of rows that are remembered: a cache line for 8 frames */
 #define LEAST_STACK  512   /* bytes of a stack that 8 frames lie in */
-#define LEAST_FRAMES 18	   /* of redis-server: 8 of the kernel, 10 of the program */
+#define LEAST_PAGE   4096
+#define LEAST_FRAMES 18 /* of redis-server: 8 of the kernel, 10 of the program */
 #define LEAST_RING   (1u << 24)
 
 struct least_record {
@@ -133,14 +134,19 @@ struct {
 	__uint(max_entries, LEAST_RING);
 } least_ring SEC(".maps");
 
-/* Reads a part of a stack, and a row of where it is. */
+/* Reads a part of a stack, up to the end of its page as our walk does, and a row of where it is. */
 static __always_inline void least_touch(struct least_scratch *s, struct least_rows *rows, __u64 ip,
 					__u64 sp, bool user)
 {
+	__u64 bytes = LEAST_PAGE - (sp & (LEAST_PAGE - 1));
+
+	asm volatile("" : "+r"(bytes));
+	if (bytes > LEAST_STACK)
+		bytes = LEAST_STACK;
 	if (user)
-		bpf_probe_read_user(s->words, LEAST_STACK, (const void *)sp);
+		bpf_probe_read_user(s->words, bytes, (const void *)sp);
 	else
-		bpf_probe_read_kernel(s->words, LEAST_STACK, (const void *)sp);
+		bpf_probe_read_kernel(s->words, bytes, (const void *)sp);
 	s->record.frames[user] += s->words[7];
 	s->record.frames[user] += rows->items[(ip >> 4) & (LEAST_ROWS / sizeof(__u64) - 1)];
 }

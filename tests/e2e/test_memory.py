@@ -137,7 +137,7 @@ def read_bytes(pid):
     return int(pathlib.Path(f"/proc/{pid}/io").read_text().split()[1])
 
 
-PROGRAMS_US = 0.9  # of a stretch, as the bench measures them
+PROGRAMS_US = 0.9  # of a stretch, at most as the bench measures them (reclaims)
 
 
 @pytest.mark.parallel(2)
