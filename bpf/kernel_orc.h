@@ -2,20 +2,28 @@
 /*
  * kernel_orc.h: what the programs read of the kernel's own unwind tables and of its modules, as in
  * kernel.h. Sources: arch/x86/include/asm/{orc_types,ptrace,module}.h, include/linux/module.h of
- * Linux 6.1 to 7.2.
+ * Linux 6.1 to 7.3.
  */
 #ifndef TROCAR_BPF_KERNEL_ORC_H
 #define TROCAR_BPF_KERNEL_ORC_H
 
 #include "bpf/kernel.h"
 
-/* Registers in a row of the tables (ORC_REG_*). */
+/*
+ * Registers in a row of the tables (ORC_REG_*). 7.3 has given some of them other numbers, which no
+ * BTF has: a row in which only SP can stand tells them apart (orc.bpf.c).
+ */
 #define ORC_REG_UNDEFINED   0
-#define ORC_REG_PREV_SP	    1
 #define ORC_REG_BP	    4
-#define ORC_REG_SP	    5
-#define ORC_REG_BP_INDIRECT 8
 #define ORC_REG_SP_INDIRECT 9
+
+#define ORC_REG_SP	    5 /* until 7.2 */
+#define ORC_REG_PREV_SP	    1
+#define ORC_REG_BP_INDIRECT 8
+
+#define ORC_REG_SP_7_3		3
+#define ORC_REG_PREV_SP_7_3	8
+#define ORC_REG_BP_INDIRECT_7_3 10
 
 /* What a frame is. Before 6.4 CALL was 0, and two bits said what the first two rows say now. */
 #define ORC_TYPE_UNDEFINED    0

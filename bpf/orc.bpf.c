@@ -34,7 +34,7 @@ int orc_symbols(struct bpf_iter__ksym *ctx)
 	if (!areas || !ksym || ksym->module_name[0])
 		return 0;
 	first = ksym->name[0];
-	if (first != '_' && first != 'a' && first != 'r' && first != 'm')
+	if (first != '_' && first != 'a' && first != 'r' && first != 'm' && first != 's')
 		return 0;
 	if (bpf_probe_read_kernel_str(name, sizeof(name), ksym->name) < 0)
 		return 0;
@@ -46,6 +46,7 @@ int orc_symbols(struct bpf_iter__ksym *ctx)
 	TAKE_SYMBOL("arch_rethook_trampoline", areas->hooks[0]);
 	TAKE_SYMBOL("return_to_handler", areas->hooks[1]);
 	TAKE_SYMBOL("modules", areas->modules);
+	TAKE_SYMBOL("schedule", areas->function);
 	return 0;
 }
 
@@ -152,6 +153,29 @@ static long take_module(__u32 i, struct module_list *list)
 }
 
 /*
+ * Learns which numbers the registers have: where a function in C begins, the caller's stack pointer
+ * is 8 bytes above SP, and bp is still the caller's. Returns false when it is none of those known.
+ */
+static __always_inline bool learn_numbers(struct orc_areas *areas)
+{
+	const struct orc_entry *entry;
+	__u32 sp;
+
+	if (!areas->function)
+		return false;
+	entry = (const void *)find_entry(areas, &areas->items[0], areas->function);
+	if (BPF_CORE_READ(entry, sp_offset) != 8 ||
+	    BPF_CORE_READ_BITFIELD_PROBED(entry, bp_reg) != ORC_REG_UNDEFINED)
+		return false;
+	sp = BPF_CORE_READ_BITFIELD_PROBED(entry, sp_reg);
+	areas->numbers.sp = sp;
+	areas->numbers.prev_sp = sp == ORC_REG_SP ? ORC_REG_PREV_SP : ORC_REG_PREV_SP_7_3;
+	areas->numbers.bp_indirect =
+		sp == ORC_REG_SP ? ORC_REG_BP_INDIRECT : ORC_REG_BP_INDIRECT_7_3;
+	return sp == ORC_REG_SP || sp == ORC_REG_SP_7_3;
+}
+
+/*
  * Begins to use the tables, where all of it is known, and takes those of the modules that are
  * loaded. Returns how many areas there are.
  */
@@ -170,7 +194,7 @@ int orc_learn(void *ctx)
 	    areas->ips_end <= kernel->ips)
 		return 0;
 	kernel->count = (areas->ips_end - kernel->ips) / 4;
-	if (kernel->count >> ORC_STEPS)
+	if (kernel->count >> ORC_STEPS || !learn_numbers(areas))
 		return 0;
 	areas->count = 1;
 	head = (const void *)areas->modules;

@@ -55,6 +55,12 @@ struct orc_area {
 	__u32 count, pad;
 };
 
+/* Registers that do not have the same number in all kernels (kernel_orc.h). */
+struct orc_numbers {
+	__u32 sp, prev_sp, bp_indirect;
+	__u32 pad;
+};
+
 /* Area 0 is the kernel itself. What is learnt at the load stays, but for modules. */
 struct orc_areas {
 	__u32 count; /* areas that are in use, and holes between them; 0: there are no tables */
@@ -62,6 +68,8 @@ struct orc_areas {
 	__u64 hooks[ORC_HOOKS];
 	__u64 modules; /* the list of modules, until it is read */
 	__u64 ips_end;
+	__u64 function; /* the begin of one in C */
+	struct orc_numbers numbers;
 	struct orc_area items[ORC_AREAS];
 };
 
@@ -260,24 +268,25 @@ static __always_inline __u32 pack_kind(const struct orc_entry *entry)
 }
 
 /* The same for the registers. */
-static __always_inline __u32 pack_registers(const struct orc_entry *entry)
+static __always_inline __u32 pack_registers(const struct orc_numbers *numbers,
+					    const struct orc_entry *entry)
 {
 	__u32 from = BPF_CORE_READ_BITFIELD_PROBED(entry, sp_reg), saved;
 
-	if (from == ORC_REG_SP)
+	if (from == numbers->sp)
 		from = ORC_FROM_SP;
 	else if (from == ORC_REG_BP)
 		from = ORC_FROM_BP;
 	else if (from == ORC_REG_SP_INDIRECT)
 		from = ORC_FROM_SP_WORD;
-	else if (from == ORC_REG_BP_INDIRECT)
+	else if (from == numbers->bp_indirect)
 		from = ORC_FROM_BP_WORD;
 	else
 		return 0;
 	saved = BPF_CORE_READ_BITFIELD_PROBED(entry, bp_reg);
 	if (saved == ORC_REG_UNDEFINED)
 		saved = ORC_SAVED_NOT;
-	else if (saved == ORC_REG_PREV_SP)
+	else if (saved == numbers->prev_sp)
 		saved = ORC_SAVED_BY_SP;
 	else if (saved == ORC_REG_BP)
 		saved = ORC_SAVED_BY_BP;
@@ -316,7 +325,7 @@ __weak __noinline int orc_search_row(__u64 address)
 	kind = pack_kind(entry);
 	if (ORC_ROW_KIND(kind) == ORC_END)
 		return (int)kind;
-	registers = pack_registers(entry);
+	registers = pack_registers(&areas->numbers, entry);
 	offsets = pack_offsets(entry);
 	return kind && registers && offsets ? (int)(kind | registers | offsets) : 0;
 }

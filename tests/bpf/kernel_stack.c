@@ -154,11 +154,57 @@ static void wrong_rows_are_dropped(void **state)
 	harness_free(s.h);
 }
 
+/* The begin of struct orc_areas (bpf/orc.h). */
+struct areas_head {
+	uint32_t count, wrong;
+	uint64_t hooks[2], modules, ips_end, function;
+};
+
+/* Has the kernel side learn the numbers by the row of that address. Returns what orc_learn does. */
+static uint32_t learn_by(struct harness *h, struct areas_head *areas, uint64_t function)
+{
+	uint32_t zero = 0;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	areas->function = function;
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(h->skel->maps.orc_areas), &zero, areas, BPF_ANY),
+		0);
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(h->skel->progs.orc_learn), &run),
+			 0);
+	return run.retval;
+}
+
+/* Where the tables do not say which numbers the registers have, no stack is walked by them. */
+static void unknown_numbers_are_not_followed(void **state)
+{
+	struct scene s = begin(1);
+	_cleanup_free_ struct areas_head *areas =
+		malloc(bpf_map__value_size(s.h->skel->maps.orc_areas));
+	uint32_t zero = 0;
+	uint64_t function;
+
+	if (!kernel_rows_learn(s.h->skel)) {
+		harness_free(s.h);
+		skip();
+	}
+	assert_non_null(areas);
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(s.h->skel->maps.orc_areas), &zero, areas),
+			 0);
+	function = areas->function;
+	assert_true(learn_by(s.h, areas, function) > 0);
+	assert_int_equal(learn_by(s.h, areas, 0), 0);
+	/* The middle of the function keeps more than 8 bytes on the stack. */
+	assert_int_equal(learn_by(s.h, areas, function + 24), 0);
+	harness_free(s.h);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_are_the_kernels_own),
 		cmocka_unit_test(wrong_rows_are_dropped),
+		cmocka_unit_test(unknown_numbers_are_not_followed),
 	};
 
 	harness_main(argc, argv);
