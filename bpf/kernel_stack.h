@@ -183,24 +183,33 @@ __weak __noinline int kernel_stack_walk(__u64 ip, __u64 sp, __u64 bp)
 	return s->ended ? (int)s->frames : 0;
 }
 
-/* Whether `count` frames of stack_scratch are those that stand at STACK_ADDRESSES there. */
-__weak __noinline int kernel_stack_agrees(__u32 count)
+#if defined(__TARGET_ARCH_x86)
+/* A comparison of frames with those at STACK_ADDRESSES. */
+struct kernel_stack_compared {
+	const struct stack_buffer *buffer;
+	__u64 differs;
+};
+
+static long compare_frame(__u32 i, struct kernel_stack_compared *c)
 {
-	__u32 zero = 0;
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	__u64 at = i * sizeof(__u64);
 
-	if (!b)
-		return 0;
-	for (__u32 i = 0; i < STACK_FRAMES && i < count; i++) {
-		__u64 at = i * sizeof(__u64);
-
-		if (*(__u64 *)(b->frames + at) != *(__u64 *)(b->frames + STACK_ADDRESSES + at))
-			return 0;
-	}
-	return 1;
+	if (i >= STACK_FRAMES)
+		return 1;
+	c->differs |= *(const __u64 *)(c->buffer->frames + at) ^
+		      *(const __u64 *)(c->buffer->frames + STACK_ADDRESSES + at);
+	return !!c->differs;
 }
 
-#if defined(__TARGET_ARCH_x86)
+/* Whether the first `count` frames of `b` are those that stand at STACK_ADDRESSES there. */
+static __always_inline bool kernel_stack_agrees(const struct stack_buffer *b, __u32 count)
+{
+	struct kernel_stack_compared compared = { .buffer = b };
+
+	bpf_loop(count, compare_frame, &compared, 0);
+	return !compared.differs;
+}
+
 /*
  * Compares a walk with the kernel's own. Returns its frames; 0 when the two differ, and then
  * forgets what it was made by.
@@ -214,7 +223,8 @@ static __noinline __u32 check_walk(void *ctx, struct stack_buffer *b, __u32 fram
 	if (r < 0)
 		return frames;
 	TOTALS_COUNT(kernel_stacks_compared);
-	if (bound_bytes(r, USER_RAW_BYTES) / sizeof(__u64) == frames && kernel_stack_agrees(frames))
+	if (bound_bytes(r, USER_RAW_BYTES) / sizeof(__u64) == frames &&
+	    kernel_stack_agrees(b, frames))
 		return frames;
 	TOTALS_COUNT(kernel_stacks_wrong);
 	if (areas)

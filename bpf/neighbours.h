@@ -85,21 +85,22 @@ static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period
 /*
  * Counts the time `period_ns` of a tick for the current task, whose cgroup is `cgroup`. Call it
  * while control.sessions is not 0. Not inlined: a tick without a session would have to fetch the
- * code behind it from another cache line.
+ * code behind it from another cache line. A global function: the verifier checks it once.
  */
-static __noinline void neighbours_count(const struct control *c, __u64 cgroup, __u32 slot,
-					__u64 period_ns)
+__weak __noinline int neighbours_count(__u64 cgroup, __u32 slot, __u64 period_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	const struct control *c = control_get();
 
-	if (watch_lookup_is_stale(c, bpf_ktime_get_ns()))
-		return;
+	if (!c || watch_lookup_is_stale(c, bpf_ktime_get_ns()))
+		return 0;
 	if (!task->pid)
 		TOTALS_ADD(idle_ns, period_ns);
 	else if (!scope_allows_task(task))
 		TOTALS_ADD(neighbours_hidden_ns, period_ns);
 	else
 		add_neighbour(cgroup, slot, period_ns);
+	return 0;
 }
 
 #endif

@@ -490,7 +490,7 @@ int sampler(struct bpf_perf_event_data *ctx)
 	t.cgroup_id = bpf_get_current_cgroup_id();
 	watched = watch_lookup(t.cgroup_id, &t.index);
 	if (READ_WORD(t.control->sessions))
-		neighbours_count(t.control, t.cgroup_id, watched ? t.index : NO_SLOT,
+		neighbours_count(t.cgroup_id, watched ? t.index : NO_SLOT,
 				 *(volatile __u64 *)((char *)ctx + TICK_PERIOD_OFFSET));
 	if (!watched)
 		return 0;

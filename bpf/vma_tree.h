@@ -44,14 +44,15 @@ struct vma_node {
 struct vma_node_shape {
 	__u32 pivots, slots; /* number of pivots, and the word of the first slot */
 	__u32 end;	     /* offset of the byte with the number of the last slot */
+	__u32 pad;
 };
 
-static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
-{
-	if (type == VMA_NODE_GAPS)
-		return (struct vma_node_shape){ .pivots = 9, .slots = 10, .end = 240 };
-	return (struct vma_node_shape){ .pivots = VMA_NODE_PIVOTS_MAX, .slots = 16, .end = 248 };
-}
+/* By the type of a node. In memory: of constants the verifier would check all below for each. */
+static const volatile struct vma_node_shape vma_node_shapes[4] = {
+	[VMA_NODE_LEAF] = { .pivots = VMA_NODE_PIVOTS_MAX, .slots = 16, .end = 248 },
+	[VMA_NODE_RANGE] = { .pivots = VMA_NODE_PIVOTS_MAX, .slots = 16, .end = 248 },
+	[VMA_NODE_GAPS] = { .pivots = 9, .slots = 10, .end = 240 },
+};
 
 /*
  * Returns the word of the slot that holds `address`; *ret_last is the last address of that slot. A
@@ -60,27 +61,29 @@ static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
 __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type, __u64 address,
 					   __u64 max, __u64 *ret_last)
 {
-	struct vma_node_shape shape = vma_node_shape(type);
-	__u32 end, slot = 0;
-	__u64 last;
+	const volatile struct vma_node_shape *shape = &vma_node_shapes[type & 3];
+	__u32 pivots = shape->pivots, slot = 0;
+	__u64 used, last;
 
 	if (!n || !ret_last)
 		return 0;
-	end = ((const __u8 *)n->words)[shape.end];
+	used = ((const __u8 *)n->words)[shape->end & (sizeof(n->words) - 1)];
 	/* When all pivots are in use that byte is a part of the last slot. */
 	if (type != VMA_NODE_GAPS && n->words[VMA_NODE_PIVOTS_MAX])
-		end = n->words[VMA_NODE_PIVOTS_MAX] == max ? VMA_NODE_PIVOTS_MAX - 1
-							   : VMA_NODE_PIVOTS_MAX;
+		used = VMA_NODE_PIVOTS_MAX - (n->words[VMA_NODE_PIVOTS_MAX] == max);
+	if (used > pivots)
+		used = pivots;
+	/* As a loop: unrolled it takes more of the stack than 6.1 has left (512 bytes in all). */
+#pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < VMA_NODE_PIVOTS_MAX; i++) {
 		__u64 below = ((n->words[1 + i] & VMA_ADDRESSES) - address) >> 63;
-		__u64 used = ((__u64)i - end) >> 63 & ((__u64)i - shape.pivots) >> 63;
 
-		slot += below & used;
+		slot += below & ((__u64)i - used) >> 63;
 	}
 	slot &= 15;
 	last = n->words[(1 + slot) & (VMA_NODE_WORDS - 1)];
-	*ret_last = slot < end && slot < shape.pivots ? last : max;
-	return shape.slots + slot;
+	*ret_last = slot < used ? last : max;
+	return shape->slots + slot;
 }
 
 /*
