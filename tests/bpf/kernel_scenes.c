@@ -3,6 +3,7 @@
  * kernel_scenes.c: kernel stacks that are walked by remembered rows, each compared with the
  * kernel's own answer, where that is hard: on file systems of their own, beside tracers, while
  * modules come and go. With TROCAR_LONG=1 five million of them, TROCAR_COMPARED=N so many.
+ * TROCAR_PERIOD_NS=N: a tick each so many ns, where an emulated machine would do nothing but tick.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@
 #define COMPARED_ALL 5000000
 #define PERIOD_NS    40000 /* of a work's own time */
 #define UNIT_S	     600   /* that one work in one scene may take */
+#define FIRST_S	     60	   /* until the first is compared */
 #define COMMAND	     4200
 #define BESIDE_MS    1500 /* until what goes on beside has begun */
 
@@ -80,6 +82,7 @@ static struct {
 	struct harness *h;
 	char group[4096], folder[64];
 	uint64_t want; /* of each work in each scene */
+	uint64_t period_ns;
 	uint64_t compared, asked;
 	struct bpf_link *modules[2];
 } run;
@@ -118,7 +121,7 @@ static int tick_children(void)
 	struct perf_event_attr attr = { .size = sizeof(attr),
 					.type = PERF_TYPE_SOFTWARE,
 					.config = PERF_COUNT_SW_CPU_CLOCK,
-					.sample_period = PERIOD_NS,
+					.sample_period = run.period_ns,
 					.inherit = 1 };
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -128,12 +131,20 @@ static int tick_children(void)
 	return fd;
 }
 
+/* How long a work may take that has come from `before` to `now`. */
+static uint64_t limit_ns(const struct totals *before, const struct totals *now)
+{
+	bool any = now->kernel_stacks_compared != before->kernel_stacks_compared;
+
+	return (any ? UNIT_S : FIRST_S) * 1000000000ull;
+}
+
 static void compare(const struct scene *scene, const struct kernel_work *work)
 {
 	struct totals before = harness_totals(run.h), now;
 	int fd = tick_children();
 	pid_t pid = harness_start(work->run, NULL, run.group);
-	uint64_t end_ns = harness_now_ns() + UNIT_S * 1000000000ull;
+	uint64_t begin_ns = harness_now_ns();
 
 	do {
 		run.h->control->heartbeat_ns = harness_now_ns();
@@ -143,9 +154,13 @@ static void compare(const struct scene *scene, const struct kernel_work *work)
 		now = harness_totals(run.h);
 	} while (now.kernel_stacks_compared - before.kernel_stacks_compared < run.want &&
 		 now.kernel_stacks_wrong == before.kernel_stacks_wrong &&
-		 harness_now_ns() < end_ns);
+		 harness_now_ns() - begin_ns < limit_ns(&before, &now));
 	harness_kill(pid);
 	close(fd);
+	if (now.kernel_stacks_compared == before.kernel_stacks_compared)
+		fail_msg(
+			"%s, %s: none compared, %llu asked for", scene->name, work->name,
+			(unsigned long long)(now.kernel_stacks_asked - before.kernel_stacks_asked));
 	run.compared += now.kernel_stacks_compared - before.kernel_stacks_compared;
 	run.asked += now.kernel_stacks_asked - before.kernel_stacks_asked;
 	if (now.kernel_stacks_wrong != before.kernel_stacks_wrong)
@@ -230,23 +245,22 @@ static size_t count_units(void)
 	return count;
 }
 
-static uint64_t read_wanted(void)
+/* Returns the number in the variable `name` of the environment, or `otherwise`. */
+static uint64_t read_number(const char *name, uint64_t otherwise)
 {
-	const char *text = getenv("TROCAR_COMPARED"); /* NOLINT(concurrency-mt-unsafe) */
-	uint64_t count = getenv("TROCAR_LONG") ?      /* NOLINT(concurrency-mt-unsafe) */
-				 COMPARED_ALL
-					       : COMPARED;
+	const char *text = getenv(name); /* NOLINT(concurrency-mt-unsafe) */
 
 	if (text)
-		assert_int_equal(parse_u64(text, 1, UINT32_MAX, &count), 0);
-	return count;
+		assert_int_equal(parse_u64(text, 1, UINT32_MAX, &otherwise), 0);
+	return otherwise;
 }
 
 static void each_walk_is_the_kernels_own(void **state)
 {
 	const struct harness_options options = { .kernel_stack_checked = 1,
 						 .modules = !access("/proc/modules", F_OK) };
-	uint64_t want = read_wanted();
+	bool is_long = getenv("TROCAR_LONG"); /* NOLINT(concurrency-mt-unsafe) */
+	uint64_t want = read_number("TROCAR_COMPARED", is_long ? COMPARED_ALL : COMPARED);
 
 	snprintf(run.folder, sizeof(run.folder), "/var/tmp/trocar-scenes-XXXXXX");
 	assert_non_null(mkdtemp(run.folder));
@@ -265,6 +279,7 @@ static void each_walk_is_the_kernels_own(void **state)
 		skip();
 	}
 	run.want = want / count_units() + 1;
+	run.period_ns = read_number("TROCAR_PERIOD_NS", PERIOD_NS);
 	for (size_t i = 0; i < ARRAY_SIZE(scenes); i++)
 		play(&scenes[i]);
 	print_message("%llu compared, none wrong, %llu asked for\n",

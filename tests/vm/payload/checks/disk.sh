@@ -8,7 +8,7 @@ group=/sys/fs/cgroup/system.slice/shop.service
 pages=$((100 * 65536))
 
 make_disk() {
-	insmod /ci/loop.ko && truncate -s 64M /ci/disk.img && disk=$(losetup --find --show /ci/disk.img) &&
+	insmod /ci/modules/loop.ko && truncate -s 64M /ci/disk.img && disk=$(losetup --find --show /ci/disk.img) &&
 		mkfs.ext4 -q "$disk" && mkdir -p $where && mount "$disk" $where
 	number=$(cat "/sys/block/${disk#/dev/}/dev")
 }
