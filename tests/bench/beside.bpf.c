@@ -88,7 +88,11 @@ int beside_profile(void *ctx)
 
 #define LEAST_GROUPS 1024
 #define LEAST_ROWS   32768 /* bytes of rows that are remembered: a cache line for 8 frames */
-#define LEAST_STACK  512   /* bytes of a stack that 8 frames lie in */
+#define LEAST_INDEX \
+	32768 /* bytes of the index of a program's rows, of the rows, and of the rules */
+#define LEAST_TABLE  524288
+#define LEAST_RULES  16384
+#define LEAST_STACK  512 /* bytes of a stack that 8 frames lie in */
 #define LEAST_PAGE   4096
 #define LEAST_FRAMES 18 /* of redis-server: 8 of the kernel, 10 of the program */
 #define LEAST_RING   (1u << 24)
@@ -121,6 +125,20 @@ struct least_rows {
 	__u64 items[LEAST_ROWS / sizeof(__u64)];
 };
 
+/* Of programs of the size of a redis-server with its libraries. All zeros. */
+struct least_table {
+	__u64 index[LEAST_INDEX / sizeof(__u64)];
+	__u64 rows[LEAST_TABLE / sizeof(__u64)];
+	__u64 rules[LEAST_RULES / sizeof(__u64)];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct least_table);
+} least_table SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -152,8 +170,26 @@ static __always_inline void least_touch(struct least_scratch *s, struct least_ro
 }
 
 /*
+ * The search for the rule of an address that was not met before: a word of the index, which says
+ * where its rows are, one of these, which says which rule, and that. Each read waits for the last.
+ */
+static __always_inline __u64 least_search(__u64 ip)
+{
+	__u32 zero = 0;
+	const struct least_table *t = bpf_map_lookup_elem(&least_table, &zero);
+	__u64 at;
+
+	if (!t)
+		return 0;
+	at = t->index[(ip >> 9) & (LEAST_INDEX / sizeof(__u64) - 1)];
+	at = t->rows[((ip >> 4) + at) & (LEAST_TABLE / sizeof(__u64) - 1)];
+	return t->rules[((ip >> 5) + at) & (LEAST_RULES / sizeof(__u64) - 1)];
+}
+
+/*
  * Whose tick it is (the cgroup, by one lookup, and the thread), the stacks' words, a line of rows
- * for a leaf, one for its callers, and a record as large as ours. No walk, no choice, no count.
+ * for a leaf, one for its callers, and a record as large as ours; in user mode the search for a
+ * leaf, which may be anywhere. No walk, no choice, no count.
  */
 SEC("perf_event")
 int beside_least(const volatile __u64 *ctx)
@@ -179,6 +215,8 @@ int beside_least(const volatile __u64 *ctx)
 	if (!tick_is_user(ctx[TICK_MODE_OFFSET / 8])) {
 		least_touch(s, rows, ip, ctx[ORC_PT_SP / 8], false);
 		s->record.frames[0] += rows->items[7];
+	} else {
+		s->record.frames[1] += least_search(ip);
 	}
 	least_touch(s, rows, regs->ip, regs->sp, true);
 	s->record.frames[1] += rows->items[64];

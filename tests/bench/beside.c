@@ -3,8 +3,9 @@
  * beside BPF_DIR HZ WINDOW_MS ROUNDS GROUP PEER_ID [OBJECT...]: what a sample of the cgroup at
  * GROUP costs by the kernel's own BPF statistics, for ticks that met the kernel and ticks that met
  * user mode apart: for a second copy of the sampler that the agent of BPF_DIR runs, with its maps;
- * for the programs of beside.bpf.c; for another profiler's program (PEER_ID; 0: none); and for the
- * samplers of other builds (OBJECT, a trocar.bpf.o), for comparisons within one run.
+ * for the programs of beside.bpf.c; for a sampler that only walks (alone.bpf.c); for another
+ * profiler's program (PEER_ID; 0: none); and for the samplers of other builds (OBJECT, a
+ * trocar.bpf.o), for comparisons within one run.
  *
  * Each ticks on events of the threads of the cgroup, so that no tick meets anybody else. They tick
  * in turn, a window each: those that ask the kernel for stacks would keep its tables warm for each
@@ -25,7 +26,10 @@
 #include <unistd.h>
 
 #include "bpf/trocar.skel.h"
+#include "shared/abi/abi.h"
 #include "shared/tools/macro.h"
+#include "tests/bench/alone.h"
+#include "tests/bench/alone.skel.h"
 #include "tests/bench/beside.skel.h"
 #include "tests/bench/tool.h"
 
@@ -35,15 +39,17 @@
 #define WARM_MS	    500
 
 enum mode { MODE_KERNEL, MODE_USER, MODES };
-enum who { FLOOR, LEAST, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT = OTHER + 8 };
+enum who { FLOOR, LEAST, WALK, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT = OTHER + 8 };
 
 static const char *const mode_names[MODES] = { "kernel", "user" };
-static const char *const who_names[WHO_COUNT] = { "floor",  "least",  "ours",	"bare",	  "profile",
-						  "peer",   "other",  "other2", "other3", "other4",
-						  "other5", "other6", "other7", "other8" };
+static const char *const who_names[WHO_COUNT] = {
+	"floor",  "least",  "walk",   "ours",	"bare",	  "profile", "peer",  "other",
+	"other2", "other3", "other4", "other5", "other6", "other7",  "other8"
+};
 
 static struct {
-	int programs[WHO_COUNT]; /* descriptors; -1: is not there */
+	int programs[WHO_COUNT];   /* descriptors; -1: is not there */
+	int targets_fd, tables_fd; /* the agent's `targets`, and alone_tables */
 	int events[WHO_COUNT][MODES][THREADS_MAX];
 	size_t n_events[WHO_COUNT][MODES];
 	struct tool_values ns[MODES][WHO_COUNT];
@@ -111,10 +117,13 @@ static void learn_kernel_rows(const struct bpf_object *object)
 	bpf_link__destroy(link);
 }
 
-/* Returns the descriptor of a sampler of its own in place of the agent's, from its object. */
-static int load_copy(const char *dir, struct bpf_object *object)
+/*
+ * Loads the program `name` of an object, with the agent's maps but for those that two samplers do
+ * not share. Returns its descriptor.
+ */
+static int load_copy(const char *dir, struct bpf_object *object, const char *name)
 {
-	static const char *const needed[] = { "sampler", "orc_symbols", "orc_learn" };
+	const char *const needed[] = { name, "orc_symbols", "orc_learn" };
 	struct bpf_program *program;
 
 	if (!object)
@@ -131,7 +140,40 @@ static int load_copy(const char *dir, struct bpf_object *object)
 	if (bpf_object__load(object) < 0)
 		tool_die("load");
 	learn_kernel_rows(object);
-	return bpf_program__fd(bpf_object__find_program_by_name(object, "sampler"));
+	return bpf_program__fd(bpf_object__find_program_by_name(object, name));
+}
+
+/* Tells the sampler that only walks which tables the processes have now. */
+static void tell_tables(void)
+{
+	struct process_key key, *last = NULL;
+	struct target target;
+
+	for (; bpf_map_get_next_key(b.targets_fd, last, &key) == 0; last = &key) {
+		uint32_t number = key.tgid & (ALONE_PROCESSES - 1);
+
+		if (bpf_map_lookup_elem(b.targets_fd, &key, &target) == 0 && target.unwind &&
+		    bpf_map_update_elem(b.tables_fd, &number, &target.unwind, BPF_ANY) < 0)
+			tool_die("alone_tables");
+	}
+	errno = 0;
+}
+
+static int load_walk(const char *dir)
+{
+	size_t bytes;
+	const void *elf = alone__elf_bytes(&bytes);
+	struct bpf_object *object = bpf_object__open_mem(elf, bytes, NULL);
+	int fd = load_copy(dir, object, "walk_alone");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/targets", dir);
+	b.targets_fd = bpf_obj_get(path);
+	if (b.targets_fd < 0)
+		tool_die("%s", path);
+	b.tables_fd = bpf_map__fd(bpf_object__find_map_by_name(object, "alone_tables"));
+	tell_tables();
+	return fd;
 }
 
 static void load(const char *dir, uint32_t peer_id, char **others)
@@ -146,11 +188,13 @@ static void load(const char *dir, uint32_t peer_id, char **others)
 	b.programs[LEAST] = bpf_program__fd(beside->progs.beside_least);
 	b.programs[BARE] = bpf_program__fd(beside->progs.beside_bare);
 	b.programs[PROFILE] = bpf_program__fd(beside->progs.beside_profile);
-	b.programs[OURS] = load_copy(dir, bpf_object__open_mem(ours, bytes, NULL));
+	b.programs[OURS] = load_copy(dir, bpf_object__open_mem(ours, bytes, NULL), "sampler");
+	b.programs[WALK] = load_walk(dir);
 	b.programs[PEER] = peer_id ? bpf_prog_get_fd_by_id(peer_id) : -1;
 	for (int who = OTHER; who < WHO_COUNT; who++)
 		b.programs[who] =
-			*others ? load_copy(dir, bpf_object__open_file(*others++, NULL)) : -1;
+			*others ? load_copy(dir, bpf_object__open_file(*others++, NULL), "sampler")
+				: -1;
 	if (peer_id && b.programs[PEER] < 0)
 		tool_die("program %u", peer_id);
 }
@@ -218,6 +262,8 @@ static void window(enum who who, enum mode mode, uint32_t ms)
 {
 	struct tool_cost cost;
 
+	if (who == WALK)
+		tell_tables();
 	turn(who, mode, PERF_EVENT_IOC_ENABLE);
 	cost = tool_cost(b.programs[who]);
 	tool_sleep_ms(ms);

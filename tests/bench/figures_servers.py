@@ -119,13 +119,14 @@ def rows_of(name, hz, busy, measured):
     whole = quality["complete"] / max(sum(quality[word] for word in ("complete", "truncated", "broken")), 1)
     for mode, reach in REACH.items():
         each = found[mode]
-        ours, peers = each["ours"]["ns"], [each[who]["ns"] for who in ("peer", "profile") if who in each]
+        walks, ours, peers = each["walk"]["ns"], each["ours"]["ns"], [each[who]["ns"] for who in ("peer", "profile") if who in each]
         if each["ours"]["runs"] < RUNS_MIN:
             continue
         close = [ratio(ours, peer) for peer in peers]
         yield Row(f"sample of {name}, {mode} tick, {hz} Hz{', busy' if busy else ''}, ns ({each['ours']['runs']} ticks, "
                   f"{whole:.1%} of stacks complete; an empty program {each['floor']['ns']:.0f}, the memory alone "
-                  f"{each['least']['ns']:.0f})", f"{ours:.0f}",
+                  f"{each['least']['ns']:.0f}, the walks alone {walks:.0f}, {max(ratio(walks, peer) for peer in peers):.2f} x)",
+                  f"{ours:.0f}",
                   f"<= {reach} x each peer, <= bare", f"{missing or 'bpftrace %.0f' % peers[0]}; as libbpf-tools' profile "
                   f"{each['profile']['ns']:.0f}; bare bpf_get_stack of both {each['bare']['ns']:.0f}", max(close),
                   max(close) <= reach and ours <= each["bare"]["ns"],
@@ -133,7 +134,7 @@ def rows_of(name, hz, busy, measured):
 
 
 def all_servers(short, hz, busy):
-    ms, rounds = (500, 6) if short else (500, 8) if hz > 50 else (2000, 2)
+    ms, rounds = (500, 6) if short else (500, 7) if hz > 50 else (1700, 2)
     for name, run in SERVERS.items():
         try:
             yield from rows_of(name, hz, busy, measure(run, hz, ms, rounds, busy))
