@@ -56,7 +56,8 @@ static const volatile struct vma_node_shape vma_node_shapes[4] = {
 
 /*
  * Returns the word of the slot that holds `address`; *ret_last is the last address of that slot. A
- * global function: the verifier checks it once, and not at each level of each descent.
+ * global function: the verifier checks it once, and not at each level of each descent. Its loop is
+ * not unrolled: that takes more of the stack than 6.1 has left, 512 bytes in all.
  */
 __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type, __u64 address,
 					   __u64 max, __u64 *ret_last)
@@ -73,7 +74,6 @@ __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type,
 		used = VMA_NODE_PIVOTS_MAX - (n->words[VMA_NODE_PIVOTS_MAX] == max);
 	if (used > pivots)
 		used = pivots;
-	/* As a loop: unrolled it takes more of the stack than 6.1 has left (512 bytes in all). */
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < VMA_NODE_PIVOTS_MAX; i++) {
 		__u64 below = ((n->words[1 + i] & VMA_ADDRESSES) - address) >> 63;
