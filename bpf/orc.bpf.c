@@ -189,6 +189,7 @@ int orc_learn(void *ctx)
 
 	if (!areas || !bpf_core_type_exists(struct orc_entry))
 		return 0;
+	areas->count = 0; /* no walk, until all is known */
 	kernel = &areas->items[0];
 	if (!kernel->begin || kernel->end <= kernel->begin || !kernel->ips || !kernel->rows ||
 	    areas->ips_end <= kernel->ips)

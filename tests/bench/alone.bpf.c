@@ -26,6 +26,13 @@ struct {
 	__uint(max_entries, 1u << 24);
 } alone_ring SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct alone_counts);
+} alone_counts SEC(".maps");
+
 SEC("perf_event")
 int walk_alone(void *ctx)
 {
@@ -34,11 +41,16 @@ int walk_alone(void *ctx)
 	const __u32 *table = bpf_map_lookup_elem(&alone_tables, &number);
 	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	bool in_user = tick_is_user(*(volatile __u64 *)((char *)ctx + TICK_MODE_OFFSET));
+	struct alone_counts *c = bpf_map_lookup_elem(&alone_counts, &zero);
 	struct process_key key;
-	__u64 bytes;
+	__u64 bytes, user_bytes;
 
-	if (!table || !*table || !b)
+	if (!table || !b || !c)
 		return 0;
+	if (!*table) {
+		c->missed++;
+		return 0;
+	}
 	task_keys_process(task, &key);
 	b->sample.time_ns = bpf_ktime_get_ns();
 	b->sample.start_ns = key.start_ns;
@@ -48,7 +60,12 @@ int walk_alone(void *ctx)
 	task_keys_copy_name(task, b->sample.comm);
 	kernel_stack_take(ctx, b, !in_user);
 	bytes = bound_bytes(READ_WORD(b->sample.kernel_frames) * sizeof(__u64), KERNEL_STACK_BYTES);
-	bytes += bound_bytes(stack_walk(&key, bytes, *table - 1), USER_RAW_BYTES);
+	user_bytes = bound_bytes(stack_walk(&key, bytes, *table - 1), USER_RAW_BYTES);
+	if (user_bytes)
+		c->walked++;
+	else
+		c->missed++;
+	bytes += user_bytes;
 	bpf_ringbuf_output(&alone_ring, &b->sample,
 			   sizeof(b->sample) + bound_bytes((long)bytes, sizeof(b->frames)),
 			   BPF_RB_NO_WAKEUP);

@@ -3,6 +3,13 @@
 #ifndef TROCAR_TESTS_BENCH_ALONE_H
 #define TROCAR_TESTS_BENCH_ALONE_H
 
+#include <linux/types.h>
+
 #define ALONE_PROCESSES 65536 /* a power of two */
+
+/* Ticks whose user's stack was walked by a table, and those whose process had none, or another. */
+struct alone_counts {
+	__u64 walked, missed;
+};
 
 #endif

@@ -50,6 +50,7 @@ static const char *const who_names[WHO_COUNT] = {
 static struct {
 	int programs[WHO_COUNT];   /* descriptors; -1: is not there */
 	int targets_fd, tables_fd; /* the agent's `targets`, and alone_tables */
+	int counts_fd;		   /* alone_counts */
 	int events[WHO_COUNT][MODES][THREADS_MAX];
 	size_t n_events[WHO_COUNT][MODES];
 	struct tool_values ns[MODES][WHO_COUNT];
@@ -172,6 +173,7 @@ static int load_walk(const char *dir)
 	if (b.targets_fd < 0)
 		tool_die("%s", path);
 	b.tables_fd = bpf_map__fd(bpf_object__find_map_by_name(object, "alone_tables"));
+	b.counts_fd = bpf_map__fd(bpf_object__find_map_by_name(object, "alone_counts"));
 	tell_tables();
 	return fd;
 }
@@ -275,6 +277,10 @@ static void window(enum who who, enum mode mode, uint32_t ms)
 
 static void warm_up(const char *group)
 {
+	const struct alone_counts none = {};
+	uint32_t zero = 0;
+
+	tell_tables();
 	open_events(group, WARM_HZ);
 	for (int who = 0; who < WHO_COUNT; who++)
 		for (int mode = 0; mode < MODES && b.programs[who] >= 0; mode++) {
@@ -283,6 +289,22 @@ static void warm_up(const char *group)
 			turn(who, mode, PERF_EVENT_IOC_DISABLE);
 		}
 	close_events();
+	if (bpf_map_update_elem(b.counts_fd, &zero, &none, BPF_ANY) < 0)
+		tool_die("alone_counts");
+}
+
+/* A tick without its walk costs little, and says nothing. */
+static void check_walks(void)
+{
+	struct alone_counts counts = {};
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(b.counts_fd, &zero, &counts) < 0)
+		tool_die("alone_counts");
+	errno = 0;
+	if (counts.missed * 10 > counts.walked)
+		tool_die("walks alone: %llu ticks had no table, %llu had one",
+			 (unsigned long long)counts.missed, (unsigned long long)counts.walked);
 }
 
 static void print(void)
@@ -316,6 +338,7 @@ int main(int argc, char **argv)
 			for (int who = 0; who < WHO_COUNT; who++)
 				if (b.programs[who] >= 0)
 					window(who, mode, ms);
+	check_walks();
 	print();
 	return 0;
 }

@@ -30,6 +30,7 @@
 #define PERIOD_NS    40000 /* of a work's own time */
 #define UNIT_S	     600   /* that one work in one scene may take */
 #define FIRST_S	     60	   /* until the first is compared */
+#define ASKED_PCT    10	   /* walks that may be given up: tracers, code of BPF */
 #define COMMAND	     4200
 #define BESIDE_MS    1500 /* until what goes on beside has begun */
 
@@ -286,6 +287,7 @@ static void each_walk_is_the_kernels_own(void **state)
 		      (unsigned long long)run.compared, (unsigned long long)run.asked);
 	rmdir(run.folder);
 	assert_true(run.compared >= want / 2);
+	assert_true(run.asked * 100 <= run.compared * ASKED_PCT);
 	bpf_link__destroy(run.modules[0]);
 	bpf_link__destroy(run.modules[1]);
 	harness_free(run.h);

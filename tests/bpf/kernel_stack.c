@@ -163,15 +163,17 @@ struct areas_head {
 /* Has the kernel side learn the numbers by the row of that address. Returns what orc_learn does. */
 static uint32_t learn_by(struct harness *h, struct areas_head *areas, uint64_t function)
 {
+	int map = bpf_map__fd(h->skel->maps.orc_areas);
 	uint32_t zero = 0;
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 
 	areas->function = function;
-	assert_int_equal(
-		bpf_map_update_elem(bpf_map__fd(h->skel->maps.orc_areas), &zero, areas, BPF_ANY),
-		0);
+	assert_int_equal(bpf_map_update_elem(map, &zero, areas, BPF_ANY), 0);
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(h->skel->progs.orc_learn), &run),
 			 0);
+	/* The sampler walks where there are areas. */
+	assert_int_equal(bpf_map_lookup_elem(map, &zero, areas), 0);
+	assert_int_equal(areas->count, run.retval);
 	return run.retval;
 }
 
