@@ -12,7 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/kernel.h"
+#include "bpf/kernel_cast.h"
 #include "shared/abi/abi.h"
 
 #define WAITS_MAX    512	    /* above every number in wait_calls.def */
@@ -31,13 +31,6 @@
 static const volatile __u8 waits[WAITS_MAX] = {
 #include "shared/abi/wait_calls.def"
 };
-
-/*
- * The kernel has bpf_rdonly_cast (6.2 and newer), as the loader found: what a number points to is
- * then read by plain loads. A helper that reads takes longer than all else here.
- */
-const volatile bool has_cast __weak = false;
-extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 
 /*
  * Where the registers of user mode lie in a kernel's stack, the same for all threads of a kernel;

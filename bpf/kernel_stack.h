@@ -9,6 +9,7 @@
 #ifndef TROCAR_BPF_KERNEL_STACK_H
 #define TROCAR_BPF_KERNEL_STACK_H
 
+#include "bpf/kernel_word.h"
 #include "bpf/orc_rows.h"
 #include "bpf/stack.h"
 
@@ -19,6 +20,8 @@ const volatile __u32 kernel_stack_checked __weak = 64;
 
 /* Kernel and modules lie in the last 2 GiB of addresses. */
 #define KERNEL_STACK_IS_CODE(ip) ((ip) >> 31 == (1ull << 33) - 1)
+
+#define KERNEL_STACK_AT_ONCE 2 /* frames */
 
 #define KERNEL_STACK_BELOW 8	/* of them lie below the word that is asked for */
 #define KERNEL_STACK_PAGE  4096 /* a page of a stack is there as a whole or not at all */
@@ -62,6 +65,8 @@ __weak __noinline int kernel_stack_fill(__u64 at)
 /* Returns the word of the kernel's stack at `at`; 0 where nothing is. */
 static __always_inline __u64 stack_word(const struct kernel_walk *s, __u64 at)
 {
+	if (has_cast)
+		return kernel_word(at);
 	if (at - s->base >= s->bytes)
 		kernel_stack_fill(at);
 	if (at - s->base >= s->bytes || at % sizeof(__u64))
@@ -106,6 +111,8 @@ static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 		s->sp = frame;
 	} else if (ORC_ROW_KIND(row) == ORC_REGS) {
 		s->ended = stack_word(s, frame + ORC_PT_CS) & 3;
+		if (s->ended) /* where user mode was left, as at most system calls */
+			return 1;
 		s->ip = stack_word(s, frame + ORC_PT_IP);
 		s->sp = stack_word(s, frame + ORC_PT_SP);
 		if (ORC_ROW_SAVED(row) == ORC_SAVED_NOT)
@@ -117,17 +124,14 @@ static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 	restore_bp(s, row, frame);
 	s->leaf = !!(row & ORC_ROW_SIGNAL);
 	/* One stack is left only for the one that was interrupted or called from. */
-	return s->ended || (ORC_ROW_FROM(row) <= ORC_FROM_BP && s->sp <= sp);
+	return ORC_ROW_FROM(row) <= ORC_FROM_BP && s->sp <= sp;
 }
 
-/* The same, at once for a function that was called, whose frame is an offset from a register. */
-static __always_inline long step_out(struct kernel_walk *s, __u32 row)
+/* The same by a row that is plain. */
+static __always_inline long step_out_plain(struct kernel_walk *s, __u32 row)
 {
 	__u64 frame = (ORC_ROW_FROM(row) == ORC_FROM_SP ? s->sp : s->bp) + ORC_ROW_SP(row);
 
-	if (ORC_ROW_KIND(row) != ORC_CALL || ORC_ROW_FROM(row) > ORC_FROM_BP ||
-	    ORC_ROW_SAVED(row) == ORC_SAVED_BY_BP || row & ORC_ROW_SIGNAL)
-		return step_out_any(s, row);
 	if (frame <= s->sp)
 		return 1;
 	s->ip = stack_word(s, frame - sizeof(__u64));
@@ -138,22 +142,34 @@ static __always_inline long step_out(struct kernel_walk *s, __u32 row)
 	return 0;
 }
 
-static long walk_kernel_frame(__u32 i, struct kernel_stack_tables *w)
+/* Adds the frame that the walk is at, and steps to its caller. Returns 1 where the walk ends. */
+static __always_inline long add_kernel_frame(struct stack_buffer *b, struct orc_rows *rows)
 {
-	struct stack_buffer *b = w->buffer;
 	struct kernel_walk *s = &b->kernel;
 	__u32 row, at = s->frames * sizeof(__u64);
 	__u64 ip = s->ip;
 
 	if (!KERNEL_STACK_IS_CODE(ip) || at > KERNEL_STACK_BYTES - sizeof(__u64))
 		return 1;
-	row = s->leaf ? orc_find_leaf(w->rows, ip) : orc_find_call(w->rows, ip - 1, &s->place);
+	row = s->leaf ? orc_find_leaf(rows, ip) : orc_find_call(rows, ip - 1, &s->place);
 	if (!(row & ORC_ROW_VALID))
 		return 1;
 	*(__u64 *)(b->frames + at) = ip;
 	s->frames++;
+	if (row & ORC_ROW_PLAIN)
+		return step_out_plain(s, row);
 	s->ended = ORC_ROW_KIND(row) == ORC_END;
-	return s->ended || step_out(s, row);
+	return s->ended || step_out_any(s, row);
+}
+
+/* Some frames for each call of it: the call takes as long as half a frame. */
+static long walk_kernel_frames(__u32 i, struct kernel_stack_tables *w)
+{
+#pragma clang loop unroll(disable)
+	for (int n = 0; n < KERNEL_STACK_AT_ONCE; n++)
+		if (add_kernel_frame(w->buffer, w->rows))
+			return 1;
+	return 0;
 }
 
 /*
@@ -179,7 +195,7 @@ __weak __noinline int kernel_stack_walk(__u64 ip, __u64 sp, __u64 bp)
 	s->frames = 0;
 	s->ended = 0;
 	s->bytes = 0;
-	bpf_loop(STACK_FRAMES, walk_kernel_frame, &w, 0);
+	bpf_loop(STACK_FRAMES / KERNEL_STACK_AT_ONCE + 1, walk_kernel_frames, &w, 0);
 	return s->ended ? (int)s->frames : 0;
 }
 

@@ -37,6 +37,7 @@ _Static_assert(ORC_LEAVES <= ORC_CALLS, "not all rows are forgotten");
  * bp is at (a register) + 8 * BP.
  */
 #define ORC_ROW_VALID	 (1u << 31) /* else there is none, or one that orc.h does not follow */
+#define ORC_ROW_PLAIN	 (1u << 27) /* as mark_plain says */
 #define ORC_ROW_SIGNAL	 (1u << 26) /* its caller was interrupted and not called */
 #define ORC_ROW_KIND(r)	 ((r) >> 24 & 3)
 #define ORC_ROW_SAVED(r) ((r) >> 22 & 3)
@@ -306,6 +307,18 @@ static __always_inline __u32 pack_offsets(const struct orc_entry *entry)
 }
 
 /*
+ * Returns ORC_ROW_PLAIN where the frame was called, lies at an offset from SP or BP, and saved bp
+ * in itself or not at all; else 0. Most rows are so, and one bit tells it instead of four tests.
+ */
+static __always_inline __u32 mark_plain(__u32 row)
+{
+	if (ORC_ROW_KIND(row) != ORC_CALL || ORC_ROW_FROM(row) > ORC_FROM_BP ||
+	    ORC_ROW_SAVED(row) == ORC_SAVED_BY_BP || row & ORC_ROW_SIGNAL)
+		return 0;
+	return ORC_ROW_PLAIN;
+}
+
+/*
  * Searches for the row of an address; without ORC_ROW_VALID the kernel must be asked for the whole
  * stack. A global function: the verifier checks it once.
  */
@@ -314,7 +327,7 @@ __weak __noinline int orc_search_row(__u64 address)
 	const struct orc_areas *areas = orc_areas_get();
 	const struct orc_area *area;
 	const struct orc_entry *entry;
-	__u32 kind, registers, offsets;
+	__u32 kind, registers, offsets, row;
 
 	if (!areas)
 		return 0;
@@ -327,7 +340,8 @@ __weak __noinline int orc_search_row(__u64 address)
 		return (int)kind;
 	registers = pack_registers(&areas->numbers, entry);
 	offsets = pack_offsets(entry);
-	return kind && registers && offsets ? (int)(kind | registers | offsets) : 0;
+	row = kind | registers | offsets;
+	return kind && registers && offsets ? (int)(row | mark_plain(row)) : 0;
 }
 
 static long forget_row(__u32 i, struct orc_rows **rows)

@@ -6,6 +6,7 @@
  * cost, whatever else a sampler does. The maps of the tables are those of a running agent.
  */
 #include "tests/bench/alone.h"
+#include "bpf/kernel_cast.h"
 #include "bpf/kernel_stack.h"
 #include "bpf/stack.h"
 #include "bpf/task_keys.h"

@@ -13,6 +13,7 @@
  * service in its first minutes it has learnt then.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
@@ -60,9 +61,9 @@ static struct {
 /* Maps of the sampler's own, in which two copies must not meet: all else is the agent's. */
 static bool is_own(const char *name)
 {
-	static const char *const own[] = { "stack_scratch", "stack_cache",     "phases",
-					   "tick_takers",   "kernel_stack_sc", "orc_",
-					   ".rodata",	    "totals" };
+	static const char *const own[] = { "stack_scratch",   "stack_cache", "phases",
+					   "kernel_stack_sc", "orc_",	     ".rodata",
+					   "totals" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (!strncmp(name, own[i], strlen(own[i])) || strstr(name, ".rodata"))
@@ -96,6 +97,33 @@ static void borrow_maps(const char *dir, struct bpf_object *object)
 		close(map_fd);
 	}
 	close(fd);
+}
+
+/* As the loader has it (choose_programs of loader/kernelset.c), for a build without a skeleton
+ * here. */
+static void tell_cast(struct bpf_object *object)
+{
+	const struct btf *btf = bpf_object__btf(object);
+	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
+	int32_t id = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
+	const struct btf_type *section = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+	size_t bytes;
+	const void *initial = map ? bpf_map__initial_value(map, &bytes) : NULL;
+	bool *data = initial && section ? malloc(bytes) : NULL;
+
+	if (!data)
+		tool_die("the constants of an object");
+	memcpy(data, initial, bytes);
+	for (int i = 0; i < btf_vlen(section); i++) {
+		const struct btf_var_secinfo *info = &btf_var_secinfos(section)[i];
+		const struct btf_type *var = btf__type_by_id(btf, info->type);
+
+		if (!strcmp(btf__name_by_offset(btf, var->name_off), "has_cast"))
+			data[info->offset] = tool_has_function("bpf_iter_task_vma_new");
+	}
+	if (bpf_map__set_initial_value(map, data, bytes) < 0)
+		tool_die("the constants of an object");
+	free(data);
 }
 
 /* As the loader has it (loader/kernel_rows.h), for a build whose programs have no skeleton here. */
@@ -138,6 +166,7 @@ static int load_copy(const char *dir, struct bpf_object *object, const char *nam
 		bpf_program__set_autoload(program, is_needed);
 	}
 	borrow_maps(dir, object);
+	tell_cast(object);
 	if (bpf_object__load(object) < 0)
 		tool_die("load");
 	learn_kernel_rows(object);

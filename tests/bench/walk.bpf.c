@@ -4,6 +4,7 @@
  * without all else that a sample needs. The maps of the tables are those of a running agent.
  */
 #include "tests/bench/walk.h"
+#include "bpf/kernel_cast.h"
 #include "bpf/kernel_stack.h"
 #include "bpf/stack.h"
 #include "bpf/task_keys.h"

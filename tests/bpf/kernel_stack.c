@@ -20,9 +20,11 @@ struct scene {
 	char dir[4096];
 };
 
-static struct scene begin(uint32_t checked)
+/* All walks are compared. `by_copies`: as on kernels before 6.7, without plain loads. */
+static struct scene begin(bool by_copies)
 {
-	const struct harness_options options = { .kernel_stack_checked = checked };
+	const struct harness_options options = { .kernel_stack_checked = 1,
+						 .vmas_tree = by_copies };
 	struct scene s = { .h = harness_new(&options) };
 	uint64_t id;
 
@@ -40,11 +42,11 @@ static void show(const char *what, const struct totals *t)
 }
 
 /* Each part of the kernel in turn. */
-static void walks_are_the_kernels_own(void **state)
+static void compare_walks(bool by_copies)
 {
 	bool all = getenv("TROCAR_LONG");
 	uint64_t want = (all ? COMPARED_ALL : COMPARED) / kernel_works_count;
-	struct scene s = begin(1);
+	struct scene s = begin(by_copies);
 	struct totals before = {}, now = {};
 
 	if (!kernel_rows_learn(s.h->skel)) {
@@ -74,6 +76,16 @@ static void walks_are_the_kernels_own(void **state)
 	harness_free(s.h);
 }
 
+static void walks_are_the_kernels_own(void **state)
+{
+	compare_walks(false);
+}
+
+static void walks_by_copies_are_too(void **state)
+{
+	compare_walks(true);
+}
+
 /* Makes all rows that are remembered say that their frame is the outermost. */
 static size_t spoil_rows(struct harness *h)
 {
@@ -86,7 +98,7 @@ static size_t spoil_rows(struct harness *h)
 	assert_int_equal(bpf_map_lookup_elem(fd, &zero, rows), 0);
 	for (size_t i = 0; i < bytes / sizeof(*rows); i++)
 		if (rows[i]) {
-			rows[i] &= ~(3ull << 24); /* ORC_ROW_KIND */
+			rows[i] &= ~(3ull << 24 | 1ull << 27); /* ORC_ROW_KIND, ORC_ROW_PLAIN */
 			spoiled++;
 		}
 	assert_int_equal(bpf_map_update_elem(fd, &zero, rows, BPF_ANY), 0);
@@ -124,7 +136,7 @@ static bool is_wrong(const struct totals *t)
 /* Rows that are wrong are noticed, and forgotten; who is wrong too often walks no more. */
 static void wrong_rows_are_dropped(void **state)
 {
-	struct scene s = begin(1);
+	struct scene s = begin(false);
 	struct totals now;
 	pid_t pid;
 
@@ -180,7 +192,7 @@ static uint32_t learn_by(struct harness *h, struct areas_head *areas, uint64_t f
 /* Where the tables do not say which numbers the registers have, no stack is walked by them. */
 static void unknown_numbers_are_not_followed(void **state)
 {
-	struct scene s = begin(1);
+	struct scene s = begin(false);
 	_cleanup_free_ struct areas_head *areas =
 		malloc(bpf_map__value_size(s.h->skel->maps.orc_areas));
 	uint32_t zero = 0;
@@ -205,6 +217,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_are_the_kernels_own),
+		cmocka_unit_test(walks_by_copies_are_too),
 		cmocka_unit_test(wrong_rows_are_dropped),
 		cmocka_unit_test(unknown_numbers_are_not_followed),
 	};
