@@ -38,29 +38,35 @@ static __always_inline bool process_table_is_own(const struct unwind_ranges *r,
 }
 
 /*
- * Returns the generation of table `number` when it is published and describes the process of `key`
- * in its image `image` (task_struct.self_exec_id), else 0. A fork copies self_exec_id with the
- * mappings and each execve raises it, so the one comparison serves the process that was read and
- * the children that inherited its table. Of the consumer's words only the one that a generation is
- * published counts.
+ * Returns the generation of the table of `r` and `p` when it is published and describes the process
+ * of `key` in its image `image` (task_struct.self_exec_id), else 0. A fork copies self_exec_id with
+ * the mappings and each execve raises it, so the one comparison serves the process that was read
+ * and the children that inherited its table. Of the consumer's words only the one that a generation
+ * is published counts.
  */
-static __always_inline __u64 process_table_of_image(__u64 image, const struct process_key *key,
-						    __u32 number)
+static __always_inline __u64 process_table_check(const struct unwind_ranges *r,
+						 const struct unwind_process *p, __u64 image,
+						 const struct process_key *key)
 {
-	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
-	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
 	const __u64 *inherited;
-	__u64 generation;
+	__u64 generation = READ_WORD(r->table_generation);
 
-	if (!r || !p)
-		return 0;
-	generation = READ_WORD(r->table_generation);
 	if (!generation || READ_ORDERED(p->published) != generation || r->image != image)
 		return 0;
 	if (process_table_is_own(r, key))
 		return generation;
 	inherited = bpf_map_lookup_elem(&forked_tables, key);
 	return inherited && READ_WORD(*inherited) == generation ? generation : 0;
+}
+
+/* The same of table `number`. */
+static __always_inline __u64 process_table_of_image(__u64 image, const struct process_key *key,
+						    __u32 number)
+{
+	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
+	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
+
+	return r && p ? process_table_check(r, p, image, key) : 0;
 }
 
 /* The same of the present image of `task`. */

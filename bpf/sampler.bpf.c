@@ -46,37 +46,11 @@ struct {
 	__type(value, __u32);
 } sample_wake SEC(".maps");
 
-/* A watch that takes the sample of a tick. */
-struct taker {
-	__u32 slot, epoch;
-	__u32 seq;
-	__u32 capture; /* SAMPLE_CAPTURE, or 0 */
-};
-
-/*
- * Those of one tick, the nearest first. In memory and not on the stack, where the verifier would
- * check all code behind each choice of them.
- */
-struct takers {
-	struct taker items[WATCHES_NESTED];
-	__u32 count;
-	__u32 capture; /* SAMPLE_CAPTURE when one of them captures */
-};
-
-_Static_assert((WATCHES_NESTED & (WATCHES_NESTED - 1)) == 0, "WATCHES_NESTED is a mask");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct takers);
-} tick_takers SEC(".maps");
-
 /* What the program has found about a tick before it takes the sample. */
 struct tick {
 	void *ctx;
 	const struct control *control;
-	struct takers *takers;
+	struct stack_buffer *buffer;
 	struct task_struct *task;
 	struct process_key key;
 	__u64 cgroup_id;
@@ -111,7 +85,7 @@ static __always_inline bool skips_recorder_tick(const struct control *c, __u32 i
  */
 static __noinline bool enter_target(const struct tick *t)
 {
-	struct target fresh = { .flags = READ_WORD(t->takers->capture) ? TARGET_WOKEN : 0,
+	struct target fresh = { .flags = READ_WORD(t->buffer->takers.capture) ? TARGET_WOKEN : 0,
 				.rule = NO_SLOT,
 				.generation = READ_WORD(t->control->generation) };
 	int r; /* not long: before 6.4 the upper half of a map operation's result is garbage */
@@ -143,8 +117,8 @@ static __always_inline bool needs_mappings(const struct tick *t)
 	if (t->flags & SAMPLE_KTHREAD)
 		return false;
 	if (!target)
-		return enter_target(t) && READ_WORD(t->takers->capture);
-	if (!READ_WORD(t->takers->capture) || target->flags & (TARGET_MAPPED | TARGET_WOKEN))
+		return enter_target(t) && READ_WORD(t->buffer->takers.capture);
+	if (!READ_WORD(t->buffer->takers.capture) || target->flags & (TARGET_MAPPED | TARGET_WOKEN))
 		return false;
 	target->flags |= TARGET_WOKEN;
 	return true;
@@ -168,16 +142,22 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s)
 	s->cgroup_id = t->cgroup_id;
 }
 
+/* A CPU looks how full the ring is at one of so many of its records. */
+#define WAKE_LOOKS_EVERY 4u
+
 /*
  * Returns the wake-up flag for the next record: forced when the consumer has mappings to read, and
  * once when the ring passes wake_bytes.
  */
-static __always_inline __u64 choose_wake_flag(const struct control *c, __u32 calls)
+static __always_inline __u64 choose_wake_flag(const struct control *c, struct stack_buffer *b)
 {
-	__u32 wake_bytes = READ_WORD(c->wake_bytes), zero = 0, *woken;
+	__u32 wake_bytes, zero = 0, *woken;
 
-	if (calls)
+	if (READ_WORD(b->calls))
 		return BPF_RB_FORCE_WAKEUP;
+	if (++b->puts % WAKE_LOOKS_EVERY)
+		return BPF_RB_NO_WAKEUP;
+	wake_bytes = READ_WORD(c->wake_bytes);
 	if (!wake_bytes)
 		return BPF_RB_NO_WAKEUP;
 	woken = bpf_map_lookup_elem(&sample_wake, &zero);
@@ -282,7 +262,7 @@ static __always_inline void put_sample(const struct control *control, const stru
 		return;
 	}
 	r = bpf_ringbuf_output(&samples, &b->sample, sizeof(b->sample) + bytes,
-			       choose_wake_flag(control, READ_WORD(b->calls)));
+			       choose_wake_flag(control, b));
 	if (r) {
 		c->lost[DROP_RING_FULL]++;
 		error_ring_put(ERROR_SAMPLES_FULL, r, taker->slot, b->sample.rule,
@@ -300,14 +280,13 @@ __noinline int sampler_put(__u64 bytes)
 {
 	__u32 zero = 0;
 	const struct control *control = control_get();
-	struct takers *takers = bpf_map_lookup_elem(&tick_takers, &zero);
 	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
 
-	if (!control || !takers || !b)
+	if (!control || !b)
 		return 0;
 	bytes = bound_bytes((long)bytes, sizeof(b->frames));
-	for (__u32 i = 0; i < WATCHES_NESTED && i < READ_WORD(takers->count); i++)
-		put_sample(control, &takers->items[i], b, bytes);
+	for (__u32 i = 0; i < WATCHES_NESTED && i < READ_WORD(b->takers.count); i++)
+		put_sample(control, &b->takers.items[i], b, bytes);
 	return 0;
 }
 
@@ -318,6 +297,7 @@ static __always_inline void take_sample(const struct tick *t)
 	__u32 zero = 0, want = 0;
 	__u64 bytes;
 
+	/* Not t->buffer: the verifier would keep more states apart. */
 	b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	if (!b)
 		return;
@@ -409,11 +389,13 @@ __noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
 {
 	__u32 zero = 0;
 	const struct control *control = control_get();
-	struct takers *takers = bpf_map_lookup_elem(&tick_takers, &zero);
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct takers *takers;
 	bool met = false;
 
-	if (!control || !takers)
+	if (!control || !b)
 		return 0;
+	takers = &b->takers;
 	takers->count = takers->capture = 0;
 	for (__u32 i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -441,8 +423,9 @@ __noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
 static __noinline void lose_stale(const struct tick *t)
 {
 	TOTALS_COUNT(stale_ticks);
-	for (__u32 i = 0; i < WATCHES_NESTED && i < READ_WORD(t->takers->count); i++) {
-		struct slot_counters *c = bpf_map_lookup_elem(&counters, &t->takers->items[i].slot);
+	for (__u32 i = 0; i < WATCHES_NESTED && i < READ_WORD(t->buffer->takers.count); i++) {
+		struct slot_counters *c =
+			bpf_map_lookup_elem(&counters, &t->buffer->takers.items[i].slot);
 
 		if (c)
 			c->lost[DROP_STALE]++;
@@ -455,15 +438,14 @@ static __always_inline void handle_watched_tick(struct tick *t)
 	struct target *target;
 	__u32 zero = 0;
 
-	t->task = bpf_get_current_task_btf();
 	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!t->task->pid || !scope_allows_task(t->task))
 		return;
 	task_keys_process(t->task, &t->key);
 	target = bpf_map_lookup_elem(&targets, &t->key);
 	target_match_find(t->task, target, t->control, &t->match);
-	t->takers = bpf_map_lookup_elem(&tick_takers, &zero);
-	if (!t->takers)
+	t->buffer = bpf_map_lookup_elem(&stack_scratch, &zero);
+	if (!t->buffer)
 		return;
 	if (!sampler_choose(t->index, t->match.matched, t->task->flags & PF_KTHREAD))
 		return;
@@ -481,13 +463,15 @@ static __always_inline void handle_watched_tick(struct tick *t)
 SEC("perf_event")
 int sampler(struct bpf_perf_event_data *ctx)
 {
-	struct tick t = { .ctx = ctx };
+	struct tick t; /* not zeroed: each tick of somebody else would pay for it */
 	bool watched;
 
+	t.ctx = ctx;
 	t.control = control_get();
 	if (!t.control || !READ_WORD(t.control->armed))
 		return 0;
-	t.cgroup_id = bpf_get_current_cgroup_id();
+	t.task = bpf_get_current_task_btf();
+	t.cgroup_id = task_keys_cgroup(t.task);
 	watched = watch_lookup(t.cgroup_id, &t.index);
 	if (READ_WORD(t.control->sessions))
 		neighbours_count(t.cgroup_id, watched ? t.index : NO_SLOT,

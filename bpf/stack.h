@@ -33,6 +33,22 @@ struct kernel_walk {
 	__u64 words[KERNEL_STACK_WORDS];
 };
 
+/* A watch that takes the sample of a tick. */
+struct taker {
+	__u32 slot, epoch;
+	__u32 seq;
+	__u32 capture; /* SAMPLE_CAPTURE, or 0 */
+};
+
+/* Those of one tick, the nearest first. */
+struct takers {
+	struct taker items[WATCHES_NESTED];
+	__u32 count;
+	__u32 capture; /* SAMPLE_CAPTURE when one of them captures */
+};
+
+_Static_assert((WATCHES_NESTED & (WATCHES_NESTED - 1)) == 0, "WATCHES_NESTED is a mask");
+
 /*
  * A sample as it goes into the ring: kernel frames, directly behind them user frames, and behind
  * user frames that are build-ids their addresses (SAMPLE_ADDRESSES).
@@ -43,10 +59,11 @@ struct stack_buffer {
 		struct unwind_walk walk;
 		struct kernel_walk kernel;
 	};
-	__u32 kernel_walks; /* on this CPU, for the choice of those that are compared */
-	__u32 calls;	    /* the sampler must wake the consumer */
-	__u32 pad;
-	__u32 at; /* offset of the next user frame in `frames` */
+	__u32 kernel_walks;   /* on this CPU, for the choice of those that are compared */
+	__u32 calls;	      /* the sampler must wake the consumer */
+	__u32 puts;	      /* records of this CPU */
+	struct takers takers; /* of the sampler, here as this memory is touched anyway */
+	__u32 at;	      /* offset of the next user frame in `frames` */
 	struct sample sample;
 	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
 };
@@ -181,14 +198,6 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 	return b->walk.stop_reason != UNWIND_END_NONE;
 }
 
-/* Returns the generation that table `number` has now. */
-static __always_inline __u64 read_table_generation(__u32 number)
-{
-	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
-
-	return r ? READ_ORDERED(r->table_generation) : 0;
-}
-
 /*
  * Walks the user stack of the current task, whose process has `key`, by table `number`, and puts it
  * at `frames` + at of stack_scratch. Returns its bytes; 0 when that table is not one of this
@@ -206,8 +215,10 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	if (!key || !b)
 		return 0;
 	own = *key;
-	generation = process_table_generation(task, &own, number);
-	if (!generation || !find_tables(b, number, &tables))
+	if (!find_tables(b, number, &tables))
+		return 0;
+	generation = process_table_check(tables.ranges, tables.process, task->self_exec_id, &own);
+	if (!generation)
 		return 0;
 	b->walk.process = begin_checks(task, &own, generation, tables.cache);
 	read_registers(task, &b->walk.frame);
@@ -232,7 +243,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	 * That the table is no longer published is no fault: it was when the walk began, and stays
 	 * whole until the walk ends.
 	 */
-	if (read_table_generation(number) != generation) {
+	if (READ_ORDERED(tables.ranges->table_generation) != generation) {
 		b->walk.stop_reason = UNWIND_END_SWITCHED;
 		b->sample.user_frames = b->sample.user_frames > 0;
 	}

@@ -35,8 +35,8 @@ struct unwind_frame {
 	__u64 top;     /* upper end of the stack: unwind_stack_top */
 	__u32 signals; /* signal frames that the walk has left */
 	__u32 pad;
-	struct unwind_bounds bounds;
 	struct unwind_stack stack;
+	struct unwind_bounds bounds;
 };
 
 #define UNWIND_STACK_MAX   (1ull << 30) /* bytes: no stack is larger */

@@ -33,9 +33,10 @@ struct task_struct;
 
 /*
  * A walk in progress. The frame lies in one of the ranges, or it is where the task left user mode.
+ * What each step needs comes first, in two cache lines, and at distances that instructions hold in
+ * a byte.
  */
 struct unwind_walk {
-	struct unwind_frame frame;
 	__u32 last;	  /* the last range found: most frames lie in it */
 	__u32 by_pointer; /* the last step used the frame pointer, as the code or the table says */
 	enum unwind_end stop_reason;
@@ -48,6 +49,7 @@ struct unwind_walk {
 	__u32 pad;
 	__u64 table_generation;	 /* of the ranges that the walk uses */
 	struct unwind_rule rule; /* of the frame */
+	struct unwind_frame frame;
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
