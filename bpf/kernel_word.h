@@ -13,7 +13,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-/* The kernel has bpf_rdonly_cast (6.2 and newer), as the loader found. */
+/* The kernel has bpf_rdonly_cast (6.2), as the loader takes it from 6.7 on: loader/kernelset.c. */
 const volatile bool has_cast __weak = false;
 
 /*

@@ -99,8 +99,7 @@ static void borrow_maps(const char *dir, struct bpf_object *object)
 	close(fd);
 }
 
-/* As the loader has it (choose_programs of loader/kernelset.c), for a build without a skeleton
- * here. */
+/* As the loader has it (loader/kernelset.c), for a build whose programs have no skeleton here. */
 static void tell_cast(struct bpf_object *object)
 {
 	const struct btf *btf = bpf_object__btf(object);

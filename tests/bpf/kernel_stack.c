@@ -86,8 +86,13 @@ static void walks_by_copies_are_too(void **state)
 	compare_walks(true);
 }
 
-/* Makes all rows that are remembered say that their frame is the outermost. */
-static size_t spoil_rows(struct harness *h)
+/* Bits of a row (bpf/orc.h). */
+#define ROW_KIND    (3ull << 24)
+#define ROW_PLAIN   (1ull << 27)
+#define ROW_BP_WORD (3ull << 20) /* the caller's stack pointer stands where bp points to */
+
+/* Changes bits of all rows that are remembered. Without its kind a frame is the outermost. */
+static size_t spoil_rows(struct harness *h, uint64_t clear, uint64_t set)
 {
 	int fd = bpf_map__fd(h->skel->maps.orc_rows);
 	uint32_t zero = 0, bytes = bpf_map__value_size(h->skel->maps.orc_rows);
@@ -98,7 +103,7 @@ static size_t spoil_rows(struct harness *h)
 	assert_int_equal(bpf_map_lookup_elem(fd, &zero, rows), 0);
 	for (size_t i = 0; i < bytes / sizeof(*rows); i++)
 		if (rows[i]) {
-			rows[i] &= ~(3ull << 24 | 1ull << 27); /* ORC_ROW_KIND, ORC_ROW_PLAIN */
+			rows[i] = (rows[i] & ~clear) | set;
 			spoiled++;
 		}
 	assert_int_equal(bpf_map_update_elem(fd, &zero, rows, BPF_ANY), 0);
@@ -133,6 +138,34 @@ static bool is_wrong(const struct totals *t)
 	return t->kernel_stacks_wrong > seen;
 }
 
+static bool is_asked(const struct totals *t)
+{
+	return t->kernel_stacks_asked > seen + 100;
+}
+
+/* Rows that lead to where nothing is end a walk, and the kernel is asked. */
+static void words_from_nowhere_end_walks(void **state)
+{
+	struct scene s = begin(false);
+	struct totals now;
+	pid_t pid;
+
+	if (!kernel_rows_learn(s.h->skel)) {
+		harness_free(s.h);
+		skip();
+	}
+	pid = harness_start(kernel_works[0].run, NULL, s.dir);
+	harness_tick(s.h, HZ_HIGH);
+	seen = 0;
+	await(s.h, has_compared);
+	assert_true(spoil_rows(s.h, ROW_PLAIN, ROW_BP_WORD) > 10);
+	seen = harness_totals(s.h).kernel_stacks_asked;
+	now = await(s.h, is_asked);
+	assert_int_equal(now.kernel_stacks_wrong, 0);
+	harness_kill(pid);
+	harness_free(s.h);
+}
+
 /* Rows that are wrong are noticed, and forgotten; who is wrong too often walks no more. */
 static void wrong_rows_are_dropped(void **state)
 {
@@ -150,7 +183,7 @@ static void wrong_rows_are_dropped(void **state)
 		seen = harness_totals(s.h).kernel_stacks_compared;
 		now = await(s.h, has_compared);
 		assert_int_equal(now.kernel_stacks_wrong, i);
-		assert_true(spoil_rows(s.h) > 10);
+		assert_true(spoil_rows(s.h, ROW_KIND | ROW_PLAIN, 0) > 10);
 		seen = now.kernel_stacks_wrong;
 		now = await(s.h, is_wrong);
 		assert_int_equal(now.kernel_stacks_wrong, i + 1);
@@ -218,6 +251,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_are_the_kernels_own),
 		cmocka_unit_test(walks_by_copies_are_too),
+		cmocka_unit_test(words_from_nowhere_end_walks),
 		cmocka_unit_test(wrong_rows_are_dropped),
 		cmocka_unit_test(unknown_numbers_are_not_followed),
 	};

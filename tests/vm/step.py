@@ -15,8 +15,8 @@ PIECE = 1024  # bytes of code that are read at once: an answer has at most 4096 
 STEPS_MAX = 200000
 
 
-class Stub:
-    """qemu's side of the protocol."""
+class Debugger:
+    """Talks to qemu by the protocol."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -112,15 +112,15 @@ class Decoder:
             yield address % 2**64
 
 
-def trace(stub, begin):
+def trace(debugger, begin):
     """Waits until the program at `begin` runs; then each of its instructions: (address, bytes, registers, gs_base)."""
-    stub.run_to(begin)
-    registers, gs_base = stub.registers()
+    debugger.run_to(begin)
+    registers, gs_base = debugger.registers()
     top, steps = registers[RSP], []
     while registers[RSP] <= top:
         steps.append((registers[RIP], registers, gs_base))
         if len(steps) > STEPS_MAX:
             raise RuntimeError(f"the program at {begin:#x} does not return")
-        stub.ask("s")
-        registers, gs_base = stub.registers()
-    return [(at, stub.code(at), values, gs_base) for at, values, gs_base in steps]
+        debugger.ask("s")
+        registers, gs_base = debugger.registers()
+    return [(at, debugger.code(at), values, gs_base) for at, values, gs_base in steps]
