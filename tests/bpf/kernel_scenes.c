@@ -48,9 +48,12 @@ struct scene {
 /* Nobody else's functions are traced: the filter names few, and they are the works'. */
 #define TRACE_NEED \
 	"mount -t tracefs tracefs $D && echo vfs_read >$D/set_ftrace_filter; s=$?; umount $D; exit $s"
-#define TRACE_BEGIN                                                                 \
-	"mount -t tracefs tracefs $D && cd $D && echo 'vfs_* tcp_sendmsg* pipe_*' " \
-	">set_ftrace_filter && echo function >current_tracer && exec cat trace_pipe >/dev/null"
+/* A reader of trace_pipe may meet its end where it lost a race, and tracing goes on. */
+#define TRACE_BEGIN                                                                           \
+	"mount -t tracefs tracefs $D && cd $D && echo 'vfs_* tcp_sendmsg* pipe_*' "           \
+	">set_ftrace_filter && echo function >current_tracer && while "                       \
+	"[ $(cat tracing_on current_tracer | tr -d '\\n') = 1function ]; do cat trace_pipe; " \
+	"done >/dev/null"
 #define TRACE_END "cd $D && echo nop >current_tracer; echo >set_ftrace_filter; cd / && umount -l $D"
 #define BPFTRACE                                                         \
 	"exec bpftrace -e 'profile:hz:499 { @[kstack] = count(); } "     \

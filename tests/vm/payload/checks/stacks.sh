@@ -6,7 +6,7 @@
 folder=/lib/modules/$(uname -r)/ci
 
 compare() {
-	TROCAR_PERIOD_NS=$((40000 * slow)) TROCAR_COMPARED=$(cat /ci/compared) test-bpf-kernel_scenes >"$results"/stacks 2>&1
+	TROCAR_PERIOD_NS=80000 TROCAR_COMPARED=$(cat /ci/compared) test-bpf-kernel_scenes >"$results"/stacks 2>&1
 }
 
 # scene NAME: how many were compared in that scene.
