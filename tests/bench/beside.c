@@ -3,14 +3,17 @@
  * beside BPF_DIR HZ WINDOW_MS ROUNDS GROUP PEER_ID [OBJECT...]: what a sample of the cgroup at
  * GROUP costs by the kernel's own BPF statistics, for ticks that met the kernel and ticks that met
  * user mode apart: for a second copy of the sampler that the agent of BPF_DIR runs, with its maps;
- * for the programs of beside.bpf.c; for a sampler that only walks (alone.bpf.c); for another
- * profiler's program (PEER_ID; 0: none); and for the samplers of other builds (OBJECT, a
- * trocar.bpf.o), for comparisons within one run.
+ * for the programs of beside.bpf.c; for a sampler that only walks (alone.bpf.c); and for another
+ * profiler's program (PEER_ID; 0: none).
  *
  * Each ticks on events of the threads of the cgroup, so that no tick meets anybody else. They tick
  * in turn, a window each: those that ask the kernel for stacks would keep its tables warm for each
  * other. Before that each ticks WARM_HZ times a second for a while: what a program learns of a
  * service in its first minutes it has learnt then.
+ *
+ * With OBJECTs (trocar.bpf.o of other builds) it compares their samplers, and them alone. They tick
+ * in the same windows, so that what changes meanwhile changes for each; at rates that lie APART_HZ
+ * apart, so that they seldom tick at the same time, and that change places from round to round.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -38,6 +41,7 @@
 #define THREADS_MAX 512
 #define WARM_HZ	    1999
 #define WARM_MS	    500
+#define APART_HZ    7
 
 enum mode { MODE_KERNEL, MODE_USER, MODES };
 enum who { FLOOR, LEAST, WALK, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT = OTHER + 8 };
@@ -206,7 +210,7 @@ static int load_walk(const char *dir)
 	return fd;
 }
 
-static void load(const char *dir, uint32_t peer_id, char **others)
+static void load(const char *dir, uint32_t peer_id)
 {
 	struct beside *beside = beside__open_and_load();
 	size_t bytes;
@@ -221,12 +225,19 @@ static void load(const char *dir, uint32_t peer_id, char **others)
 	b.programs[OURS] = load_copy(dir, bpf_object__open_mem(ours, bytes, NULL), "sampler");
 	b.programs[WALK] = load_walk(dir);
 	b.programs[PEER] = peer_id ? bpf_prog_get_fd_by_id(peer_id) : -1;
-	for (int who = OTHER; who < WHO_COUNT; who++)
-		b.programs[who] =
-			*others ? load_copy(dir, bpf_object__open_file(*others++, NULL), "sampler")
-				: -1;
 	if (peer_id && b.programs[PEER] < 0)
 		tool_die("program %u", peer_id);
+}
+
+/* Returns how many there are. */
+static uint32_t load_others(const char *dir, char **objects)
+{
+	uint32_t count = 0;
+
+	for (; objects[count] && OTHER + count < WHO_COUNT; count++)
+		b.programs[OTHER + count] =
+			load_copy(dir, bpf_object__open_file(objects[count], NULL), "sampler");
+	return count;
 }
 
 /* An event of the thread and what it begets, in ticks that meet one mode only, disabled. */
@@ -251,10 +262,11 @@ static void open_event(int tid, enum mode mode, enum who who, uint32_t hz)
 	b.events[who][mode][b.n_events[who][mode]++] = fd;
 }
 
-static void open_events(const char *group, uint32_t hz)
+/* Returns how many threads the group has. */
+static int read_threads(const char *group, int *tids)
 {
-	int tids[THREADS_MAX], count = 0;
 	char path[4200];
+	int count = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/cgroup.threads", group);
@@ -267,10 +279,21 @@ static void open_events(const char *group, uint32_t hz)
 	errno = 0;
 	if (!count)
 		tool_die("nobody is in %s", group);
-	for (int who = 0; who < WHO_COUNT; who++)
+	return count;
+}
+
+/* Of all programs that are there; others tick more seldom, by the `round`. */
+static void open_events(const char *group, uint32_t hz, uint32_t round, uint32_t n_others)
+{
+	int tids[THREADS_MAX], count = read_threads(group, tids);
+
+	for (int who = 0; who < WHO_COUNT; who++) {
+		uint32_t less = n_others ? ((uint32_t)who + round) % n_others * APART_HZ : 0;
+
 		for (int i = 0; i < count && b.programs[who] >= 0; i++)
 			for (int mode = 0; mode < MODES; mode++)
-				open_event(tids[i], mode, who, hz);
+				open_event(tids[i], mode, who, hz > less ? hz - less : 1);
+	}
 }
 
 static void close_events(void)
@@ -303,13 +326,29 @@ static void window(enum who who, enum mode mode, uint32_t ms)
 	b.runs[mode][who] += cost.runs;
 }
 
+/* All programs in the same window. */
+static void window_of_all(enum mode mode, uint32_t ms)
+{
+	struct tool_cost costs[WHO_COUNT];
+
+	for (int who = 0; who < WHO_COUNT; who++)
+		if (b.programs[who] >= 0) {
+			costs[who] = tool_cost(b.programs[who]);
+			turn(who, mode, PERF_EVENT_IOC_ENABLE);
+		}
+	tool_sleep_ms(ms);
+	for (int who = 0; who < WHO_COUNT; who++)
+		if (b.programs[who] >= 0) {
+			turn(who, mode, PERF_EVENT_IOC_DISABLE);
+			costs[who] = tool_cost_since(b.programs[who], costs[who]);
+			tool_values_add(&b.ns[mode][who], tool_cost_each(costs[who]));
+			b.runs[mode][who] += costs[who].runs;
+		}
+}
+
 static void warm_up(const char *group)
 {
-	const struct alone_counts none = {};
-	uint32_t zero = 0;
-
-	tell_tables();
-	open_events(group, WARM_HZ);
+	open_events(group, WARM_HZ, 0, 0);
 	for (int who = 0; who < WHO_COUNT; who++)
 		for (int mode = 0; mode < MODES && b.programs[who] >= 0; mode++) {
 			turn(who, mode, PERF_EVENT_IOC_ENABLE);
@@ -317,6 +356,15 @@ static void warm_up(const char *group)
 			turn(who, mode, PERF_EVENT_IOC_DISABLE);
 		}
 	close_events();
+}
+
+static void warm_up_walks(const char *group)
+{
+	const struct alone_counts none = {};
+	uint32_t zero = 0;
+
+	tell_tables();
+	warm_up(group);
 	if (bpf_map_update_elem(b.counts_fd, &zero, &none, BPF_ANY) < 0)
 		tool_die("alone_counts");
 }
@@ -349,24 +397,48 @@ static void print(void)
 	printf("}\n");
 }
 
-int main(int argc, char **argv)
+static void compare_others(const char *group, uint32_t hz, uint32_t ms, uint32_t rounds,
+			   uint32_t n_others)
 {
-	uint32_t hz = (uint32_t)tool_number(argc, argv, 2, 1, 10000);
-	uint32_t ms = (uint32_t)tool_number(argc, argv, 3, 10, 60000);
-	uint32_t rounds = (uint32_t)tool_number(argc, argv, 4, 1, 1000);
-	uint32_t peer = (uint32_t)tool_number(argc, argv, 6, 0, INT32_MAX);
+	warm_up(group);
+	for (uint32_t i = 0; i < rounds; i++) {
+		open_events(group, hz, i, n_others);
+		for (int mode = 0; mode < MODES; mode++)
+			window_of_all(mode, ms);
+		close_events();
+	}
+}
 
-	load(argv[1], peer, argv + MIN(argc, 7));
-	if (bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
-		tool_die("statistics");
-	warm_up(argv[5]);
-	open_events(argv[5], hz);
+static void compare_peers(const char *group, uint32_t hz, uint32_t ms, uint32_t rounds)
+{
+	warm_up_walks(group);
+	open_events(group, hz, 0, 0);
 	for (uint32_t i = 0; i < rounds; i++)
 		for (int mode = 0; mode < MODES; mode++)
 			for (int who = 0; who < WHO_COUNT; who++)
 				if (b.programs[who] >= 0)
 					window(who, mode, ms);
 	check_walks();
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t hz = (uint32_t)tool_number(argc, argv, 2, 1, 10000);
+	uint32_t ms = (uint32_t)tool_number(argc, argv, 3, 10, 60000);
+	uint32_t rounds = (uint32_t)tool_number(argc, argv, 4, 1, 1000), n_others;
+	uint32_t peer = (uint32_t)tool_number(argc, argv, 6, 0, INT32_MAX);
+
+	for (int who = 0; who < WHO_COUNT; who++)
+		b.programs[who] = -1;
+	n_others = load_others(argv[1], argv + MIN(argc, 7));
+	if (!n_others)
+		load(argv[1], peer);
+	if (bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
+		tool_die("statistics");
+	if (n_others)
+		compare_others(argv[5], hz, ms, rounds, n_others);
+	else
+		compare_peers(argv[5], hz, ms, rounds);
 	print();
 	return 0;
 }

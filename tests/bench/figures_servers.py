@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a sample of a real server costs, with the kernel's frames and the server's: ours against bpftrace, against
 what libbpf-tools' profile does, and against the kernel's helpers alone, in turn on the same threads."""
+import contextlib
 import os
 import shutil
 import socket
@@ -92,8 +93,9 @@ def has_table(agent, group):
     return any(event["type"] == "process.unwind" and event.get("pid") in pids for event in agent.events)
 
 
-def measure(run, hz, ms, rounds, busy, other=()):
-    """(what bench-beside says, session.end's quality, why there is no bpftrace); at most 60 s of windows"""
+@contextlib.contextmanager
+def watched_server(run, busy=False):
+    """(its World, the agent that watches it, its group)"""
     with World("servers") as w:
         group = w.cgroup("server")
         rule = harness.rule("server", cgroup=group.path, cooldown_ms=0, pre_ms=0, signals=["oncpu"])
@@ -103,14 +105,26 @@ def measure(run, hz, ms, rounds, busy, other=()):
         if busy:
             for _ in range(2 * os.cpu_count()):
                 w.run("/usr/bin/python3", CODE / "busy.py", 600)
+        yield w, agent, group
+
+
+def start_session(agent, group):
+    """Returns its number; it lasts 60 s."""
+    started = agent.call("session.start", {"rule": "server", "during_ms": 60000})
+    harness.until(lambda: has_table(agent, group), 10, "no process has a table")
+    return started["session"]
+
+
+def measure(run, hz, ms, rounds, busy):
+    """(what bench-beside says, session.end's quality, why there is no bpftrace); at most 60 s of windows"""
+    with watched_server(run, busy) as (w, agent, group):
         try:
             number, missing = w.bpftrace(PEER)[1], None
         except PeerMissing as why:
             number, missing = 0, f"peer missing: {why}"
-        started = agent.call("session.start", {"rule": "server", "during_ms": 60000})
-        harness.until(lambda: has_table(agent, group), 10, "no process has a table")
-        found = tool("beside", agent.bpf, hz, ms, rounds, group.folder, number, *other)
-        agent.call("session.stop", {"session": started["session"]})
+        session = start_session(agent, group)
+        found = tool("beside", agent.bpf, hz, ms, rounds, group.folder, number)
+        agent.call("session.stop", {"session": session})
         return found, agent.wait("session.end", seconds=20)["stack_quality"], missing
 
 
