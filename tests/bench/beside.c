@@ -237,6 +237,8 @@ static uint32_t load_others(const char *dir, char **objects)
 	for (; objects[count] && OTHER + count < WHO_COUNT; count++)
 		b.programs[OTHER + count] =
 			load_copy(dir, bpf_object__open_file(objects[count], NULL), "sampler");
+	if (objects[count])
+		tool_die("more than %d objects", WHO_COUNT - OTHER);
 	return count;
 }
 

@@ -128,6 +128,14 @@ def measure(run, hz, ms, rounds, busy):
         return found, agent.wait("session.end", seconds=20)["stack_quality"], missing
 
 
+def compare(run, hz, objects):
+    """{mode: [(ns, ticks) of each object]}; some 16 s of windows that they share"""
+    with watched_server(run) as (_, agent, group):
+        start_session(agent, group)
+        found = tool("beside", agent.bpf, hz, 600, 13, group.folder, 0, *objects)
+    return {mode: [(each["ns"], each["runs"]) for each in costs.values()] for mode, costs in found.items()}
+
+
 def rows_of(name, hz, busy, measured):
     found, quality, missing = measured
     whole = quality["complete"] / max(sum(quality[word] for word in ("complete", "truncated", "broken")), 1)
@@ -171,3 +179,14 @@ def servers_slow(short):
 def servers_busy(short):
     """the same at 97 Hz beside other work for all CPUs"""
     yield from all_servers(short, 97, True)
+
+
+def servers_chance(short):
+    """what a build's samples of redis-server cost beside the same build's, which is chance"""
+    del short
+    try:
+        for mode, ((ns, ticks), (other, _)) in compare(redis, 97, [harness.BUILD / "bpf/trocar.bpf.o"] * 2).items():
+            yield Row(f"sample of redis-server, {mode} tick, 97 Hz, beside the same build, ns ({ticks} ticks)", f"{ns:.0f}",
+                      "-", f"the same build {other:.0f}", ratio(ns, other))
+    except PeerMissing as why:
+        yield Row("sample of redis-server beside the same build", str(why))
