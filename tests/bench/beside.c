@@ -237,6 +237,7 @@ static uint32_t load_others(const char *dir, char **objects)
 	for (; objects[count] && OTHER + count < WHO_COUNT; count++)
 		b.programs[OTHER + count] =
 			load_copy(dir, bpf_object__open_file(objects[count], NULL), "sampler");
+	errno = 0;
 	if (objects[count])
 		tool_die("more than %d objects", WHO_COUNT - OTHER);
 	return count;
@@ -294,7 +295,7 @@ static void open_events(const char *group, uint32_t hz, uint32_t round, uint32_t
 
 		for (int i = 0; i < count && b.programs[who] >= 0; i++)
 			for (int mode = 0; mode < MODES; mode++)
-				open_event(tids[i], mode, who, hz > less ? hz - less : 1);
+				open_event(tids[i], mode, who, hz - less);
 	}
 }
 
@@ -433,6 +434,8 @@ int main(int argc, char **argv)
 	for (int who = 0; who < WHO_COUNT; who++)
 		b.programs[who] = -1;
 	n_others = load_others(argv[1], argv + MIN(argc, 7));
+	if (n_others && hz <= (n_others - 1) * APART_HZ)
+		tool_die("%u programs need more than %u Hz", n_others, (n_others - 1) * APART_HZ);
 	if (!n_others)
 		load(argv[1], peer);
 	if (bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)

@@ -186,6 +186,8 @@ def servers_chance(short):
     del short
     try:
         for mode, ((ns, ticks), (other, _)) in compare(redis, 97, [harness.BUILD / "bpf/trocar.bpf.o"] * 2).items():
+            if ticks < RUNS_MIN:
+                continue
             yield Row(f"sample of redis-server, {mode} tick, 97 Hz, beside the same build, ns ({ticks} ticks)", f"{ns:.0f}",
                       "-", f"the same build {other:.0f}", ratio(ns, other))
     except PeerMissing as why:

@@ -48,7 +48,7 @@ struct scene {
 /* Nobody else's functions are traced: the filter names few, and they are the works'. */
 #define TRACE_NEED \
 	"mount -t tracefs tracefs $D && echo vfs_read >$D/set_ftrace_filter; s=$?; umount $D; exit $s"
-/* A reader of trace_pipe may meet its end where it lost a race, and tracing goes on. */
+/* On 6.1 a reader of trace_pipe may meet its end while tracing goes on. */
 #define TRACE_BEGIN                                                                           \
 	"mount -t tracefs tracefs $D && cd $D && echo 'vfs_* tcp_sendmsg* pipe_*' "           \
 	">set_ftrace_filter && echo function >current_tracer && while "                       \
