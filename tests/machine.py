@@ -49,10 +49,10 @@ def why_not(*binaries):
 
 
 def busy_ticks():
-    """Clock ticks that the CPUs have worked, all together, and that the host took away."""
+    """Clock ticks that the CPUs have worked, all together, and those that the host took away."""
     with open("/proc/stat", encoding="ascii") as stream:
         user, nice, system, _, _, irq, softirq, steal = map(int, stream.readline().split()[1:9])
-    return user + nice + system + irq + softirq + steal
+    return user + nice + system + irq + softirq, steal
 
 
 def ticks_below(root):
@@ -73,19 +73,30 @@ def ticks_below(root):
 
 
 class Load:
-    """How many CPUs others than this process and what it started have used since then."""
+    """How many CPUs others than this process and what it started have used since then, and what the host took away: a
+    tick comes late, and a thread seems to run, while the host runs something else."""
 
     BUSY = 0.3  # CPUs; a machine that nobody else uses shows less than 0.1
+    STOLEN = 0.1  # of what ran or would have; it is 0.04 in a day's mean on a host with neighbours
 
     def __init__(self):
-        self.began, self.busy, self.own = time.monotonic(), busy_ticks(), ticks_below(os.getpid())
+        self.began, self.ticks, self.own = time.monotonic(), busy_ticks(), ticks_below(os.getpid())
+
+    def used(self):
+        """(ticks of others, what the host took included; the share that the host took)"""
+        busy, stolen = (now - then for now, then in zip(busy_ticks(), self.ticks))
+        own = max(0, ticks_below(os.getpid()) - self.own)
+        return max(0, busy + stolen - own), stolen / max(1, busy + stolen)
 
     def others(self):
-        used = busy_ticks() - self.busy - max(0, ticks_below(os.getpid()) - self.own)
-        return max(0, used) / os.sysconf("SC_CLK_TCK") / max(0.01, time.monotonic() - self.began)
+        return self.used()[0] / os.sysconf("SC_CLK_TCK") / max(0.01, time.monotonic() - self.began)
+
+    def is_busy(self):
+        return self.others() > self.BUSY or self.used()[1] > self.STOLEN
 
     def __str__(self):
-        return f"others used {self.others():.1f} of {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
+        return (f"others used {self.others():.1f} of {os.cpu_count()} CPUs, the host took {100 * self.used()[1]:.0f} %, "
+                f"load {os.getloadavg()[0]:.1f}")
 
 
 def waited_us():

@@ -52,13 +52,19 @@ def check(condition, text):
 
 
 def check_figure(condition, text, load):
-    """As check, for what depends on how soon something gets a CPU: without a verdict where others had it (`load`, a
-    machine.Load since the figure's begin)."""
+    """As check, for what depends on how soon something gets a CPU, or how long: without a verdict where others had it, or
+    the machine's host (`load`, a machine.Load since the figure's begin)."""
     if condition:
         return
-    if load.others() > load.BUSY:
+    if load.is_busy():
         raise Skip(f"no verdict, {load}: {text[:300]}")
     raise Failure(text)
+
+
+def check_complete(end, load):
+    """A session's verdict is complete. That ticks did not come, as in a machine that its host does not run, is a figure."""
+    check(end["verdict"] == "complete" or "ticks came" in end.get("verdict_reason", ""), f"{end}")
+    check_figure(end["verdict"] == "complete", f"{end}", load)
 
 
 def check_waited(told, own, queue, text, load):

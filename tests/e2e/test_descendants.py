@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from harness import check, check_figure, rule, rules, until
+from harness import check, check_complete, check_figure, rule, rules, until
 from test_sessions import check_account
 
 
@@ -26,7 +26,7 @@ def check_expected(t, end):
     check(expected and expected > 0, f"nothing is expected: {end}")
     check_figure(0.75 < account["attempted"] / expected < 1.3,
                  f"{account['attempted']} attempted, {expected} expected", t.load)
-    check_figure(end["verdict"] == "complete", f"{end['verdict']}: {end.get('verdict_reason')}", t.load)
+    check_complete(end, t.load)
 
 
 def session(agent, params, during_ms=1500):
