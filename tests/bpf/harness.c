@@ -210,8 +210,8 @@ static void group_make(struct harness *h)
 	assert_int_equal(cgroupfs_find_here(h->group, sizeof(h->group), &mode), 0);
 	h->hybrid = mode == CGROUP_HYBRID;
 	mount = strlen(h->group);
-	/* A name that nobody has: a test that was killed leaves its cgroup behind. */
-	snprintf(h->group + mount, sizeof(h->group) - mount, "/trocar-test-XXXXXX");
+	/* A test that is killed leaves its cgroup to tests/leftovers.py, which looks for the pid. */
+	snprintf(h->group + mount, sizeof(h->group) - mount, "/trocar-test-%d-XXXXXX", getpid());
 	h->path = h->group + mount;
 	assert_non_null(mkdtemp(h->group));
 	assert_int_equal(chmod(h->group, 0755), 0);

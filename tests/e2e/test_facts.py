@@ -7,7 +7,9 @@ import time
 
 import pytest
 
+import machine
 from harness import COMMAND, Skip, check, check_figure, command, rule, rules
+from servers import Witness
 
 CPU = {"pressure": "cpu", "some_ms": 300, "window_ms": 1000}
 
@@ -93,6 +95,23 @@ def test_memory_limit_speaks_first(t):
     check(host["phases"]["during"]["workingset_refault_file"] >= phases[1]["workingset_refault_file"] // 2, f"{host}")
     check(memory["phases"]["before"]["max"] < phases[1]["max"], f"{memory}")
     check(report_of(t, agent).startswith(end["cause"] + "; "), "the report begins with something else")
+
+
+@pytest.mark.parallel(3)
+def test_stolen(t):
+    """What the host of this machine took of its CPUs in a session, by /proc/stat itself; 0 where it has no host."""
+    agent = t.agent(rules(rule("api", comm=t.comm, signals=["oncpu"], pre_ms=0)))
+    t.spawn("burn_cpu", 20, 2, name=t.comm, cgroup=t.cgroup())
+    agent.wait("process.match")
+    witness = Witness(stolen_ms=lambda: machine.busy_ticks()[1] * 1000 / os.sysconf("SC_CLK_TCK"))
+    asked = agent.call("session.start", {"rule": "api", "during_ms": 3000})["session"]
+    start = agent.wait("session.start", session=asked)
+    agent.wait("session.end", session=asked)
+    witness.stop()
+    during = agent.find("facts", session=asked, source="host")[0]["phases"]["during"]
+    counted = witness.grown("stolen_ms", start["mono_ns"], start["mono_ns"] + during["ms"] * 10**6)
+    print(f"{during['stolen_ms']} ms told, {counted:.0f} ms counted")
+    check(abs(during["stolen_ms"] - counted) <= 0.1 * counted + 50, f"{counted} ms are true: {during}")
 
 
 def mount_ext4(t, mib):

@@ -120,6 +120,30 @@ static void test_during_alone(void **state)
 	says(&c, "CPU quota of 40 % used up: 2.00 s throttled in 2.0 s");
 }
 
+/* A host that took a tenth of its guest's CPUs, and no less than others in the guest had. */
+static void test_stolen(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_cpus n = { "/batch.slice", 300, 300, 900, 2000, 2, 2 };
+	struct causes_case c = { .facts = &p, .cpus = &n, .trigger = CAUSES_CPU };
+
+	read_all(&p, FACTS_FILE_HOST_STAT, "cpu 0 0 0 0 0 0 0 100\n", "cpu 0 0 0 0 0 0 0 110\n",
+		 "cpu 0 0 0 0 0 0 0 160\n");
+	says(&c, "the host of this virtual machine took 0.50 s of the time of its 2 CPUs in 2.0 s "
+		 "(steal)");
+	c.trigger = CAUSES_OTHER;
+	says(&c, "the host of this virtual machine took 0.50 s of the time of its 2 CPUs in 2.0 s "
+		 "(steal)");
+	c.trigger = CAUSES_IO;
+	says(&c, NULL);
+	c.trigger = CAUSES_CPU;
+	n.others_ms = n.most_ms = 510;
+	says(&c, "/batch.slice had 0.3 of 2 CPUs while this cgroup waited");
+	n.others_ms = n.most_ms = 300;
+	n.cpus = 4;
+	says(&c, NULL);
+}
+
 static void test_neighbour(void **state)
 {
 	struct facts_phases p = {};
@@ -256,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_cpu_quota_for_a_moment),
 		cmocka_unit_test(test_cpu_quota_after_a_long_onset),
 		cmocka_unit_test(test_during_alone),
+		cmocka_unit_test(test_stolen),
 		cmocka_unit_test(test_neighbour),
 		cmocka_unit_test(test_own_demand),
 		cmocka_unit_test(test_memory_limit),

@@ -145,6 +145,7 @@ static void test_host(void **state)
 	facts_reader_read(&reader, "/api", &place, FACTS_WHOLE, &f);
 	assert_true(get(&f, FACT_HOST_FREE) > 0);
 	assert_true(get(&f, FACT_HOST_DIRTY_LIMIT) > 0);
+	assert_true(f.has & 1ull << FACT_HOST_STOLEN);
 	facts_place_done(&place);
 }
 
@@ -157,7 +158,7 @@ static void test_gone(void **state)
 	assert_int_equal(facts_reader_place(&reader, "/gone", &place), 0);
 	facts_reader_read(&reader, "/gone", &place, FACTS_LIMITS, &f);
 	/* The machine is still there. */
-	assert_int_equal(f.files, 1ull << FACTS_FILE_HOST_VMSTAT);
+	assert_int_equal(f.files, 1ull << FACTS_FILE_HOST_VMSTAT | 1ull << FACTS_FILE_HOST_STAT);
 	for (int i = 0; i < FACT_COUNT_; i++)
 		if (f.has & 1ull << i)
 			assert_int_equal(facts_row((enum fact)i)->source, FACTS_HOST);

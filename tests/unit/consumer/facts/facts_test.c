@@ -145,6 +145,13 @@ static void test_host(void **state)
 	assert_int_equal(get(&f, FACT_HOST_PSWPIN), 6);
 	assert_int_equal(get(&f, FACT_HOST_PGSCAN_DIRECT), 8);
 	assert_int_equal(get(&f, FACT_HOST_OOM_KILL), 1);
+	/* In ticks of 10 ms; the first line is that of all CPUs. */
+	parse(&f, FACTS_FILE_HOST_STAT,
+	      "cpu  1 2 3 4 5 6 7 89 10 11\ncpu0 1 2 3 4 5 6 7 44 10 11\nintr 1 2 3\n");
+	assert_int_equal(get(&f, FACT_HOST_STOLEN), 890);
+	f = (struct facts){};
+	parse(&f, FACTS_FILE_HOST_STAT, "cpu  1 2 3 4 5 6 7");
+	assert_false(f.has & 1ull << FACT_HOST_STOLEN);
 }
 
 static void test_io(void **state)
