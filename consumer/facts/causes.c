@@ -56,18 +56,19 @@ static const char *name_above(const struct causes_case *c, enum facts_source sou
 }
 
 /*
- * Finds for how long the cgroup was throttled, in onset and during together, or in during alone
- * where that is the denser part: the onset begins at a reading up to 5 s before the stall.
+ * Finds by how much a counter grew, in onset and during together, or in during alone where that is
+ * the denser part: the onset begins at a reading up to 5 s before the stall.
  */
-static bool find_throttled(const struct facts_phases *f, uint64_t *ret_us, uint64_t *ret_ms)
+static bool find_denser(const struct facts_phases *f, enum fact fact, uint64_t *ret_value,
+			uint64_t *ret_ms)
 {
-	uint64_t during_us, during_ms = facts_phases_ms(f, FACTS_DURING);
+	uint64_t during, during_ms = facts_phases_ms(f, FACTS_DURING);
 
-	if (!facts_phases_stall(f, FACT_CPU_THROTTLED_TIME, ret_us, ret_ms))
+	if (!facts_phases_stall(f, fact, ret_value, ret_ms))
 		return false;
-	if (facts_phases_get(f, FACTS_DURING, FACT_CPU_THROTTLED_TIME, &during_us) &&
-	    during_us * *ret_ms > *ret_us * during_ms) {
-		*ret_us = during_us;
+	if (facts_phases_get(f, FACTS_DURING, fact, &during) &&
+	    during * *ret_ms > *ret_value * during_ms) {
+		*ret_value = during;
 		*ret_ms = during_ms;
 	}
 	return true;
@@ -80,8 +81,8 @@ static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *te
 	char above[PATH_BYTES];
 	const struct facts *end = c->facts ? &c->facts->at[FACTS_END] : NULL;
 
-	if (!end || !find_throttled(c->facts, &throttled_us, &ms) || throttled_us < ms * least ||
-	    !facts_get(end, FACT_CPU_QUOTA, &quota_us) ||
+	if (!end || !find_denser(c->facts, FACT_CPU_THROTTLED_TIME, &throttled_us, &ms) ||
+	    throttled_us < ms * least || !facts_get(end, FACT_CPU_QUOTA, &quota_us) ||
 	    !facts_get(end, FACT_CPU_PERIOD, &period_us) || quota_us == FACTS_NO_LIMIT ||
 	    !period_us)
 		return false;
@@ -91,6 +92,26 @@ static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *te
 		 100.0 * (double)quota_us / (double)period_us, name_above(c, FACTS_CPU, above),
 		 seconds_of_us(throttled_us), seconds_of_ms(ms),
 		 throttled_us > ms * 1000 ? ", summed over CPUs" : "");
+	return true;
+}
+
+/*
+ * The host of a virtual machine ran something else on its CPUs. What a thread loses by that looks
+ * as if it ran: no account of its waits has it.
+ */
+static bool find_stolen(const struct causes_case *c, uint64_t least, char *text)
+{
+	const struct causes_cpus *n = c->cpus;
+	uint64_t stolen_ms, ms;
+
+	if (!c->facts || !n || !n->ms || !n->cpus ||
+	    !find_denser(c->facts, FACT_HOST_STOLEN, &stolen_ms, &ms) ||
+	    stolen_ms * 1000 < ms * n->cpus * least || stolen_ms * n->ms < n->others_ms * ms)
+		return false;
+	snprintf(text, CAUSES_TEXT_BYTES,
+		 "the host of this virtual machine took %.2f s of the time of its %zu CPUs in "
+		 "%.1f s (steal)",
+		 seconds_of_ms(stolen_ms), n->cpus, seconds_of_ms(ms));
 	return true;
 }
 

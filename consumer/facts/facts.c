@@ -2,12 +2,14 @@
 #include "consumer/facts/facts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "consumer/facts/facts_text.h"
 #include "shared/tools/macro.h"
 
 /* A v1 memory limit that is none is the largest number of whole pages (mm/page_counter.c). */
 #define NO_LIMIT_FROM (1ULL << 62)
+#define CLOCK_TICKS   0 /* no divisor: facts.def */
 
 /* In each list of rows the other kinds of rows are nothing. */
 #define SOURCE(id, name, controller)
@@ -115,6 +117,12 @@ const struct facts_device *facts_device(const struct facts *f, uint32_t major, u
 	return NULL;
 }
 
+static uint64_t convert(uint64_t number, uint64_t divisor)
+{
+	return divisor == CLOCK_TICKS ? number * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) :
+					number / divisor;
+}
+
 /* Stores the number that stands under `key` of the file, if it is a fact. */
 static void store_number(struct facts *f, enum facts_file file, struct facts_text key,
 			 struct facts_text word)
@@ -126,7 +134,7 @@ static void store_number(struct facts *f, enum facts_file file, struct facts_tex
 		    !facts_text_number(word, &number))
 			continue;
 		if (number < NO_LIMIT_FROM)
-			number /= keys[i].divisor;
+			number = convert(number, keys[i].divisor);
 		else if (rows[keys[i].fact].kind == FACTS_BOUND)
 			number = FACTS_NO_LIMIT;
 		f->value[keys[i].fact] = number;
