@@ -98,7 +98,7 @@ struct {
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SLOTS_DEFAULT *WATCH_CGROUPS);
+	__uint(max_entries, SLOTS_DEFAULT *WATCH_ENTRIES);
 	__type(key, __u64);
 	__type(value, struct watch_entry);
 } watches __weak SEC(".maps");

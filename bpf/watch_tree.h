@@ -119,22 +119,40 @@ static __always_inline void set_outer(const struct watch_entry *entry,
 	leave_out(index);
 }
 
+/*
+ * Keeps the entry of a cgroup below a watch, where there is room after those that the walk has met
+ * before it: it has entered others that came first, and what watched cgroups need is not its to
+ * take.
+ */
+static __always_inline void keep_below(__u64 id, struct watch_entry *entry,
+				       const struct watch_entry *above)
+{
+	__u32 slot = READ_WORD(above->slot), *entered = watch_tree_entered();
+
+	if (!entered)
+		return;
+	if (*entered >= watch_room) {
+		bpf_map_delete_elem(&watches, &id);
+		leave_out(slot);
+		return;
+	}
+	entry->slot = slot;
+	++*entered;
+}
+
 /* Puts the entry of one cgroup right. The walk has done so with that of its parent. */
 static __always_inline void watch_tree_visit(struct cgroup *cgroup)
 {
 	const struct watch_entry *above = watch_tree_above(cgroup);
 	__u64 id = cgroup->kn->id;
 	struct watch_entry *entry = bpf_map_lookup_elem(&watches, &id);
-	__u32 *entered = watch_tree_entered();
 
 	if (entry && READ_WORD(entry->flags) & WATCH_OWN) {
 		set_outer(entry, above);
 	} else if (entry && !above) {
 		bpf_map_delete_elem(&watches, &id);
 	} else if (entry) {
-		entry->slot = READ_WORD(above->slot);
-		if (entered)
-			++*entered;
+		keep_below(id, entry, above);
 	} else if (above) {
 		watch_tree_enter(id, above);
 	}

@@ -51,7 +51,7 @@ static const struct {
 	{ "reclaim_losses", offsetof(struct options, watches), 1 },
 	{ "locks", offsetof(struct options, locks), 1 },
 	{ "long_waits", offsetof(struct options, long_waits), 1 },
-	{ "watches", offsetof(struct options, watches), WATCH_CGROUPS },
+	{ "watches", offsetof(struct options, watches), WATCH_ENTRIES },
 	{ "targets", offsetof(struct options, targets), 1 },
 	{ "rules_a", offsetof(struct options, rules), 1 },
 	{ "rules_b", offsetof(struct options, rules), 1 },

@@ -18,14 +18,14 @@ struct worker {
 	pthread_t thread;
 	struct lookup_pool *pool;
 	struct lookup_call *work; /* NULL: idle */
+	pthread_cond_t begin;	  /* it has one, or the pool stops */
 	bool finished, late;	  /* the call has run; nobody waits for it */
 };
 
 struct lookup_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* a call is to be run, or the pool stops */
-	pthread_cond_t done; /* CLOCK_MONOTONIC */
-	struct worker workers[LOOKUP_POOL_THREADS];
+	pthread_cond_t done;				/* CLOCK_MONOTONIC */
+	struct worker workers[LOOKUP_POOL_THREADS + 1]; /* the last: for the agent's own calls */
 	size_t started, living;	  /* threads that were started; that have not ended */
 	struct lookup_call *late; /* calls that came back late and were not fetched */
 	size_t late_count;
@@ -36,7 +36,8 @@ struct lookup_pool {
 static void free_all(struct lookup_pool *p)
 {
 	pthread_cond_destroy(&p->done);
-	pthread_cond_destroy(&p->work);
+	for (size_t i = 0; i < ARRAY_SIZE(p->workers); i++)
+		pthread_cond_destroy(&p->workers[i].begin);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -65,7 +66,7 @@ static void *run_worker(void *context)
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		while ((!worker->work || worker->finished) && !p->stopping)
-			pthread_cond_wait(&p->work, &p->lock);
+			pthread_cond_wait(&worker->begin, &p->lock);
 		if (p->stopping)
 			break;
 		pthread_mutex_unlock(&p->lock);
@@ -94,7 +95,7 @@ static int start_threads(struct lookup_pool *p)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_mutex_lock(&p->lock);
-	while (!e && p->started < LOOKUP_POOL_THREADS) {
+	while (!e && p->started < ARRAY_SIZE(p->workers)) {
 		p->workers[p->started].pool = p;
 		e = pthread_create(&p->workers[p->started].thread, &attributes, run_worker,
 				   &p->workers[p->started]);
@@ -115,7 +116,8 @@ int lookup_pool_new(struct lookup_pool **ret_pool)
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->work, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(p->workers); i++)
+		pthread_cond_init(&p->workers[i].begin, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->done, &attributes);
@@ -132,14 +134,15 @@ int lookup_pool_new(struct lookup_pool **ret_pool)
 }
 
 /*
- * Finds an idle worker for a call of that owner; NULL: all are busy, or one is with a call of that
- * owner.
+ * Finds an idle worker for a call of that owner; NULL: all that may be his are busy, or one is with
+ * a call of his.
  */
 static struct worker *find_worker(struct lookup_pool *p, uint64_t owner)
 {
 	struct worker *idle = NULL;
+	size_t n = owner == LOOKUP_POOL_AGENT ? p->started : p->started - 1;
 
-	for (size_t i = 0; i < p->started; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct worker *worker = &p->workers[i];
 
 		if (!worker->work)
@@ -172,7 +175,7 @@ int lookup_pool_start(struct lookup_pool *p, struct lookup_call *w)
 	if (worker) {
 		worker->work = w;
 		worker->finished = worker->late = false;
-		pthread_cond_broadcast(&p->work);
+		pthread_cond_signal(&worker->begin);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (worker)
@@ -230,18 +233,25 @@ static uint64_t wait_until(struct lookup_pool *p, uint64_t now_ns)
 	return MIN(now_ns + MAX(p->credit_ns, (uint64_t)TURN_LEAST_NS), turn_until_ns());
 }
 
-int lookup_pool_run(struct lookup_pool *p, struct lookup_call *w)
+int lookup_pool_wait_turn(struct lookup_pool *p, struct lookup_call *w)
 {
 	uint64_t now_ns = clock_mono_ns();
-	int r = lookup_pool_start(p, w);
+	int r;
 
-	if (r < 0 || !p)
-		return r;
+	if (!p)
+		return 0;
 	r = lookup_pool_wait(p, w, wait_until(p, now_ns));
 	p->asked_ns = clock_mono_ns();
 	p->credit_ns -= MIN(p->asked_ns - now_ns, p->credit_ns);
-	if (r == 0)
-		return 0;
+	return r;
+}
+
+int lookup_pool_run(struct lookup_pool *p, struct lookup_call *w)
+{
+	int r = lookup_pool_start(p, w);
+
+	if (r < 0 || lookup_pool_wait_turn(p, w) == 0)
+		return r;
 	lookup_pool_abandon(p, w);
 	return -EBUSY;
 }
@@ -279,9 +289,9 @@ void lookup_pool_stop(struct lookup_pool *p)
 	for (size_t i = 0; i < n; i++) {
 		threads[i] = p->workers[i].thread;
 		waits = waits || p->workers[i].work;
+		pthread_cond_signal(&p->workers[i].begin);
 	}
 	p->left = waits;
-	pthread_cond_broadcast(&p->work);
 	pthread_mutex_unlock(&p->lock);
 	for (size_t i = 0; i < n; i++)
 		if (waits)

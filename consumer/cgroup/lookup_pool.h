@@ -5,13 +5,19 @@
  * waits for such a call for a limited time, never longer than its turn (turn.h), and then goes on
  * without it. A call of one owner occupies at most one thread, so no owner delays the calls of
  * others. Idle threads do not wake.
+ *
+ * The agent's own calls that may wait for a lock of the kernel's (cgroup_mutex, which whoever makes
+ * or enters cgroups holds) have a thread that no owner's call occupies.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_LOOKUP_POOL_H
 #define TROCAR_CONSUMER_CGROUP_LOOKUP_POOL_H
 
 #include <stdint.h>
 
-#define LOOKUP_POOL_THREADS 4
+#define LOOKUP_POOL_THREADS 4 /* for calls of owners */
+#define LOOKUP_POOL_AGENT                                                      \
+	UINT64_MAX /* owner of a call of the agent's own: it has a thread more \
+		    */
 #define LOOKUP_POOL_WAIT_NS 30000000ull /* limit in a row, for all calls together */
 
 struct lookup_pool;
@@ -43,6 +49,9 @@ int lookup_pool_start(struct lookup_pool *p, struct lookup_call *w);
 
 /* Waits until `until_ns` (clock_mono_ns). 0: it has run, and the caller owns it; -EAGAIN. */
 int lookup_pool_wait(struct lookup_pool *p, struct lookup_call *w, uint64_t until_ns);
+
+/* As lookup_pool_wait, for as long as lookup_pool_run would. */
+int lookup_pool_wait_turn(struct lookup_pool *p, struct lookup_call *w);
 
 /* Ends the wait for `w`, which the pool then keeps until lookup_pool_late returns it. */
 void lookup_pool_abandon(struct lookup_pool *p, struct lookup_call *w);

@@ -21,7 +21,8 @@ int watches_init(struct watches *ws)
 	idmap_init(&ws->by_cgroup, slots);
 	ws->by_slot = calloc(slots, sizeof(struct watch *));
 	ws->epochs = calloc(slots, sizeof(*ws->epochs));
-	if (!ws->by_slot || !ws->epochs)
+	ws->tree.frees = calloc(slots, sizeof(*ws->tree.frees));
+	if (!ws->by_slot || !ws->epochs || !ws->tree.frees)
 		return -ENOMEM;
 	/* The ring may still hold samples of an earlier consumer: continue its epochs. */
 	for (uint32_t i = 0; i < slots; i++)
@@ -36,6 +37,7 @@ void watches_done(struct watches *ws)
 			watch_remove(ws->by_slot[i], "agent_stop");
 	if (ws->by_slot)
 		watch_tree_settle(ws);
+	watch_tree_done(ws);
 	loop_remove(ws->linger_timer);
 	loop_remove(ws->tree_timer);
 	idmap_done(&ws->by_cgroup);
@@ -46,6 +48,7 @@ void watches_done(struct watches *ws)
 	ws->epochs = NULL;
 }
 
+/* The entries of cgroups below the watch that had a slot must not lead to the next one. */
 static int find_slot(struct watches *ws, uint32_t *ret_slot)
 {
 	uint32_t slots = ws->pins->abi.slots;
@@ -53,7 +56,7 @@ static int find_slot(struct watches *ws, uint32_t *ret_slot)
 	for (uint32_t i = 0; i < slots; i++) {
 		uint32_t slot = (ws->next + i) % slots;
 
-		if (!ws->by_slot[slot]) {
+		if (!ws->by_slot[slot] && watch_tree_is_free(ws, slot)) {
 			ws->next = (slot + 1) % slots;
 			*ret_slot = slot;
 			return 0;
@@ -147,19 +150,24 @@ static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *re
 {
 	struct watch *displaced;
 
-	/* The entries of cgroups below the watch that had the slot must not lead to the new one. */
-	if (ws->tree_freed)
-		watch_tree_settle(ws);
 	if (find_slot(ws, ret_slot) == 0)
 		return 0;
-	displaced = find_displaced(ws, owner);
-	if (!displaced) {
-		say_full(ws);
-		return -ENOSPC;
-	}
-	watch_remove(displaced, "displaced");
 	watch_tree_settle(ws);
-	return find_slot(ws, ret_slot);
+	if (find_slot(ws, ret_slot) == 0)
+		return 0;
+	if (ws->count == ws->pins->abi.slots) {
+		displaced = find_displaced(ws, owner);
+		if (!displaced) {
+			say_full(ws);
+			return -ENOSPC;
+		}
+		watch_remove(displaced, "displaced");
+		watch_tree_settle(ws);
+	}
+	if (find_slot(ws, ret_slot) == 0)
+		return 0;
+	ws->tree.wanted = true;
+	return -ENOSPC;
 }
 
 static void free_watch(struct watch *w)

@@ -43,6 +43,7 @@ struct watch {
 	char *path;	     /* owned */
 	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
 	uint32_t slot, epoch;
+	uint64_t tree_walk;	      /* the walk during which it was entered; 0: none ran */
 	struct slot_counters counted; /* the slot's counters that `health` has already counted */
 	struct counter_history counters;
 	struct facts_record facts;
@@ -71,6 +72,17 @@ struct watch_calls {
 	void (*stopped)(void *context, struct watch *w, const char *reason);
 };
 
+/* The walks of watch_tree.h, numbered from 1. */
+struct tree_walks {
+	struct tree_walk *running; /* owned; NULL: none is */
+	bool due;		   /* a watch has come or gone since the last one began */
+	bool wanted;		   /* a watch was refused whose slot the next one would free */
+	uint64_t begun, ended;	   /* number of the last */
+	uint64_t *frees;	   /* owned; by slot: entries name it until this walk has ended */
+	uint64_t failed_ns;	   /* when one last failed and a line said so */
+	uint64_t due_ns;	   /* when the next may begin that nobody waits for */
+};
+
 /* Collaborators are borrowed. */
 struct watches {
 	const struct pinned_maps *pins;
@@ -85,10 +97,8 @@ struct watches {
 	const struct watch_calls *calls;
 	void *context;			  /* the first argument of the calls */
 	struct loop_source *linger_timer; /* owned */
-	struct loop_source *tree_timer;	  /* owned; of watch_tree.h, as the next three */
-	bool tree_due;			  /* a watch has come or gone since the last walk */
-	bool tree_freed;		  /* a slot is free that entries of `watches` still name */
-	uint64_t tree_failed_ns;	  /* when a walk last failed and a line said so */
+	struct loop_source *tree_timer;	  /* owned; of watch_tree.h, as the next one */
+	struct tree_walks tree;
 	struct idmap by_cgroup;
 	struct watch **by_slot; /* owned; pins->abi.slots, NULL where free */
 	uint32_t *epochs;	/* owned; of each slot */

@@ -4,14 +4,32 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "consumer/cgroup/lookup_pool.h"
 #include "consumer/kernel/iterator.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 /* Time between lines that say that a walk failed. */
 #define FAILED_EVERY_NS (60 * NSEC_PER_SEC)
+
+/* How soon the loop asks again for a walk that is late. */
+#define LATE_NS (10 * NSEC_PER_MSEC)
+
+/*
+ * After a walk that nobody waits for the next one comes so many times its CPU time later: of 20,000
+ * cgroups one takes 6 ms, and watches may come and go all the time.
+ */
+#define PAUSE_TIMES 20
+
+struct tree_walk {
+	struct lookup_call call; /* must be the first member */
+	int r;
+	uint64_t cpu_ns;
+	char path[]; /* of the iterator */
+};
 
 static ssize_t pass_over(void *context, const uint8_t *data, size_t bytes)
 {
@@ -22,9 +40,9 @@ static void say_failed(struct watches *ws, int error)
 {
 	uint64_t now_ns = clock_mono_ns();
 
-	if (ws->tree_failed_ns && now_ns - ws->tree_failed_ns < FAILED_EVERY_NS)
+	if (ws->tree.failed_ns && now_ns - ws->tree.failed_ns < FAILED_EVERY_NS)
 		return;
-	ws->tree_failed_ns = now_ns;
+	ws->tree.failed_ns = now_ns;
 	event_line_error(ws->log->lines, NULL, "watches_full",
 			 "`trocar-loader load --replace` makes the pins anew", NULL, NULL,
 			 "cannot walk the cgroups (%s): those below a watched one, made before it "
@@ -41,22 +59,134 @@ static bool lacks_cgroups(const struct watches *ws)
 	return false;
 }
 
+/* In a thread of the pool. The kernel side walks the hierarchy while somebody reads. */
+static void run_walk(struct lookup_call *call)
+{
+	struct tree_walk *walk = (struct tree_walk *)call;
+
+	uint64_t begun_ns = clock_thread_ns();
+
+	walk->r = iterator_read(walk->path, pass_over, NULL);
+	walk->cpu_ns = clock_thread_ns() - begun_ns;
+}
+
+static void free_walk(struct lookup_call *call)
+{
+	free(call);
+}
+
+static int put_own(const struct watch *w)
+{
+	/* All cgroups are below the root, whose watch is for processes in the root itself. */
+	const struct watch_entry entry = { .slot = w->slot,
+					   .flags = WATCH_OWN | (w->root ? WATCH_ALONE : 0) };
+
+	return bpf_map_update_elem(w->all->pins->watches_fd, &w->cgroup_id, &entry, BPF_ANY) < 0
+		       ? -errno
+		       : 0;
+}
+
+static struct lookup_pool *pool_of(const struct watches *ws)
+{
+	return ws->log->cgroups->lookups;
+}
+
+static int begin_walk(struct watches *ws)
+{
+	const char *path = ws->pins->watch_tree_path;
+	size_t bytes = path ? strlen(path) + 1 : 0;
+	struct tree_walk *walk = path ? malloc(sizeof(*walk) + bytes) : NULL;
+	int r;
+
+	if (!walk)
+		return path ? -ENOMEM : -ENOENT;
+	walk->call = (struct lookup_call){ .run = run_walk,
+					   .free = free_walk,
+					   .owner = LOOKUP_POOL_AGENT };
+	memcpy(walk->path, path, bytes);
+	r = lookup_pool_start(pool_of(ws), &walk->call);
+	if (r < 0)
+		return r;
+	ws->tree.running = walk;
+	ws->tree.due = false;
+	ws->tree.begun++;
+	return 0;
+}
+
+/*
+ * What a walk meets while the main thread enters a watch it may take for what it was: the element
+ * of the hash table that it has looked up is another key's by then, or the entry that it deletes is
+ * not the one that it has read. So what was entered meanwhile is entered again.
+ */
+static void enter_again(const struct watches *ws)
+{
+	for (uint32_t i = 0; i < ws->pins->abi.slots; i++) {
+		const struct watch *w = ws->by_slot ? ws->by_slot[i] : NULL;
+
+		if (w && w->tree_walk == ws->tree.begun)
+			(void)put_own(w); /* it has been there */
+	}
+}
+
+/* Waits a moment for the walk that runs, and ends it. False: it is late. */
+static bool end_walk(struct watches *ws)
+{
+	struct tree_walk *walk = ws->tree.running;
+
+	if (lookup_pool_wait_turn(pool_of(ws), &walk->call) < 0) {
+		loop_timer_set(ws->tree_timer, LATE_NS, 0);
+		return false;
+	}
+	ws->tree.running = NULL;
+	ws->tree.ended = ws->tree.begun;
+	ws->tree.due_ns = clock_mono_ns() + PAUSE_TIMES * walk->cpu_ns;
+	if (walk->r < 0)
+		say_failed(ws, walk->r);
+	free(walk);
+	enter_again(ws);
+	if (ws->tree.wanted)
+		schedule_scan_soon(ws->schedule);
+	ws->tree.wanted = false;
+	return true;
+}
+
 void watch_tree_settle(struct watches *ws)
 {
 	int r;
 
-	if (!ws->tree_due && !lacks_cgroups(ws))
+	if (ws->tree.running && !end_walk(ws))
 		return;
-	/* The kernel side walks the hierarchy while somebody reads, and writes nothing. */
-	r = iterator_read(ws->pins->watch_tree_path, pass_over, NULL);
+	if (!ws->tree.due && (clock_mono_ns() < ws->tree.due_ns || !lacks_cgroups(ws)))
+		return;
+	r = begin_walk(ws);
 	if (r < 0)
 		say_failed(ws, r);
-	ws->tree_due = ws->tree_freed = false;
+	else
+		end_walk(ws);
+}
+
+void watch_tree_done(struct watches *ws)
+{
+	if (ws->tree.running)
+		lookup_pool_abandon(pool_of(ws), &ws->tree.running->call);
+	free(ws->tree.frees);
+	ws->tree = (struct tree_walks){};
+}
+
+bool watch_tree_is_free(const struct watches *ws, uint32_t slot)
+{
+	return ws->tree.frees[slot] <= ws->tree.ended;
 }
 
 static void on_tree(void *context, uint32_t events)
 {
-	watch_tree_settle(context);
+	struct watches *ws = context;
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!ws->tree.running && now_ns < ws->tree.due_ns)
+		loop_timer_set(ws->tree_timer, ws->tree.due_ns - now_ns, 0);
+	else
+		watch_tree_settle(ws);
 }
 
 int watch_tree_listen(struct watches *ws, struct loop *loop)
@@ -67,9 +197,9 @@ int watch_tree_listen(struct watches *ws, struct loop *loop)
 /* Walks in the next turn of the loop: watches come and go by the hundred in one turn. */
 static void settle_soon(struct watches *ws)
 {
-	if (!ws->tree_due)
+	if (!ws->tree.due && !ws->tree.running)
 		loop_timer_set(ws->tree_timer, 1, 0);
-	ws->tree_due = true;
+	ws->tree.due = true;
 }
 
 /*
@@ -120,12 +250,12 @@ uint32_t watch_tree_outer(const struct watches *ws, uint64_t cgroup_id)
 
 int watch_tree_enter(struct watch *w)
 {
-	/* All cgroups are below the root, whose watch is for processes in the root itself. */
-	const struct watch_entry entry = { .slot = w->slot,
-					   .flags = WATCH_OWN | (w->root ? WATCH_ALONE : 0) };
+	const struct tree_walks *tree = &w->all->tree;
+	int r = put_own(w);
 
-	if (bpf_map_update_elem(w->all->pins->watches_fd, &w->cgroup_id, &entry, BPF_ANY) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
+	w->tree_walk = tree->running ? tree->begun : 0;
 	if (!stands_alone(w))
 		settle_soon(w->all);
 	return 0;
@@ -144,7 +274,7 @@ void watch_tree_leave(struct watch *w)
 	if (stands_alone(w))
 		return;
 	settle_soon(w->all);
-	w->all->tree_freed = true;
+	w->all->tree.frees[w->slot] = w->all->tree.begun + 1;
 }
 
 struct watch *watch_tree_find(const struct watches *ws, uint64_t cgroup_id)

@@ -4,11 +4,16 @@
  * time. The kernel side keeps their entries in `watches`: a new cgroup takes over what its parent
  * has, and one walk of the whole hierarchy, which the consumer asks for here, puts all of them
  * right (bpf/watch_tree.h). A cgroup within two watches belongs to the inner one, whose slot names
- * the outer one: both get its samples. Main thread only.
+ * the outer one: both get its samples.
+ *
+ * The kernel walks with cgroup_mutex held, for which whoever makes, removes or enters cgroups lets
+ * others wait: 300 ms have been seen. So a thread of lookup_pool.h walks, and the main loop waits
+ * for it for a moment only. All functions are for the main thread.
  */
 #ifndef TROCAR_CONSUMER_WATCH_WATCH_TREE_H
 #define TROCAR_CONSUMER_WATCH_WATCH_TREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "consumer/io/loop.h"
@@ -17,6 +22,9 @@
 
 /* Makes the timer of the walk. 0 or -errno. */
 int watch_tree_listen(struct watches *ws, struct loop *loop);
+
+/* Ends the wait for a walk that still runs, and frees what is the walks'. */
+void watch_tree_done(struct watches *ws);
 
 /* Deletes all entries: an earlier consumer left them. 0 or -errno. */
 int watch_tree_clear(const struct pinned_maps *pins);
@@ -32,11 +40,17 @@ int watch_tree_enter(struct watch *w);
 
 /*
  * Leaves the entries that name the watch to the next walk, which gives them to the watch around it
- * or deletes them. Until then no other watch may have the slot.
+ * or deletes them. Until it has ended no other watch may have the slot (watch_tree_is_free).
  */
 void watch_tree_leave(struct watch *w);
+bool watch_tree_is_free(const struct watches *ws, uint32_t slot);
 
-/* Walks now if a watch has come or gone since the last walk, or if one lacks cgroups below it. */
+/*
+ * Has the tree walked now if a watch has come or gone since the last walk began, or if one lacks
+ * cgroups below it; waits for that as long as the turn of the loop allows (lookup_pool.h). A walk
+ * that is late goes on, and the loop's timer takes its end. Where a watch was refused for want of a
+ * slot that the walk has freed, a scan follows.
+ */
 void watch_tree_settle(struct watches *ws);
 
 /* Returns the nearest watch at or above that cgroup, or NULL. */

@@ -28,9 +28,15 @@
 #define BUILD_ID_BYTES	    20	 /* BPF_BUILD_ID_SIZE */
 #define RECORDER_DIVISOR    5	 /* the recorder's rate is a fifth of the capture's */
 #define DIVISOR_MAX	    1024 /* the largest control.divisor, above the highest rate */
-#define WATCH_CGROUPS	    2 /* entries of `watches` for each slot: half for cgroups below watches */
-#define WATCHES_NESTED	    4 /* watches, one around the other, that share a sample */
-#define NO_SLOT		    0xffffffffu
+#define WATCH_CGROUPS	    2 /* cgroups with an entry in `watches` for each slot: half below watches */
+/*
+ * Entries of `watches` for each slot, so that a watched cgroup always finds one: its own; one below
+ * watches; one of a watch that has gone, until the next walk; one that a walk enters before it has
+ * met those that are to go (bpf/watch_tree.h).
+ */
+#define WATCH_ENTRIES  4
+#define WATCHES_NESTED 4 /* watches, one around the other, that share a sample */
+#define NO_SLOT	       0xffffffffu
 
 #define ASKED_MAX	     1024  /* processes whose mappings are asked for at a time */
 #define ASKED_TRIES	     3	   /* for one of them in a walk, while its mappings change */

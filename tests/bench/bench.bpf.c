@@ -18,7 +18,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Of the size and type of `watches`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024 * WATCH_CGROUPS);
+	__uint(max_entries, 1024 * WATCH_ENTRIES);
 	__type(key, __u64);
 	__type(value, struct watch_entry);
 } others SEC(".maps");

@@ -301,6 +301,39 @@ static void a_full_table_is_counted(void **state)
 	harness_free(h);
 }
 
+/*
+ * A walk that enters cgroups before it meets those that are in the table already takes no more room
+ * for all of them than there is: entries of watched cgroups are not for descendants.
+ */
+static void a_walk_keeps_to_the_room(void **state)
+{
+	const struct harness_options options = { .watch_room = 3 };
+	char dir[4096], early[4096], late[4096], child[4096], name[8];
+	struct watch_entry entry;
+	uint64_t id, ids[6];
+	struct harness *h;
+	size_t n = 0;
+
+	h = begin(&options, dir, &id);
+	make_below(dir, "early", early);
+	harness_watch(h, make_below(dir, "late", late), OUTER, SLOT_CAPTURE, 0);
+	for (int i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "c%d", i);
+		ids[i] = make_below(i < 3 ? late : early, name, child);
+		assert_int_equal(harness_watched(h, ids[i], &entry), i < 3);
+	}
+	harness_watch(h, id, SLOT, SLOT_CAPTURE, 0);
+	harness_watch_tree(h);
+	for (int i = 0; i < 6; i++)
+		n += harness_watched(h, ids[i], &entry);
+	n += harness_watched(h, harness_group_id(early), &entry);
+	assert_int_equal(n, 3);
+	/* early and its children are 4, and late has 3. */
+	assert_int_equal(h->slots[SLOT].left_out, 4);
+	assert_true(harness_watched(h, id, &entry) && entry.flags & WATCH_OWN);
+	harness_free(h);
+}
+
 /* The watch that is too far out to share a sample says so. */
 static void too_many_nested_watches_are_counted(void **state)
 {
@@ -326,11 +359,11 @@ static void too_many_nested_watches_are_counted(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_child_made_after_is_sampled),	T(a_child_made_before_is_sampled),
-		T(an_unwatched_tree_is_forgotten),	T(a_watch_alone_takes_no_descendants),
-		T(nested_watches_both_sample),		T(the_outer_watch_takes_over),
-		T(a_threaded_child_is_sampled),		T(a_full_table_is_counted),
-		T(too_many_nested_watches_are_counted),
+		T(a_child_made_after_is_sampled),  T(a_child_made_before_is_sampled),
+		T(an_unwatched_tree_is_forgotten), T(a_watch_alone_takes_no_descendants),
+		T(nested_watches_both_sample),	   T(the_outer_watch_takes_over),
+		T(a_threaded_child_is_sampled),	   T(a_full_table_is_counted),
+		T(a_walk_keeps_to_the_room),	   T(too_many_nested_watches_are_counted),
 	};
 
 	harness_main(argc, argv);

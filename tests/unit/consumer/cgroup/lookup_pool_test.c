@@ -154,6 +154,43 @@ static void test_within_turn(void **state)
 		usleep(1000);
 }
 
+/* Owners who make all their threads wait do not delay a call of the agent's own; its next call
+ * does. */
+static void test_own_thread(void **state)
+{
+	struct call *held[LOOKUP_POOL_THREADS], *own;
+	struct lookup_pool *a;
+	int gate[2];
+
+	freed = 0;
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	assert_int_equal(lookup_pool_new(&a), 0);
+	for (uint64_t i = 0; i < LOOKUP_POOL_THREADS; i++) {
+		held[i] = new_call(i + 1, gate[0]);
+		assert_int_equal(lookup_pool_start(a, &held[i]->work), 0);
+	}
+	assert_int_equal(lookup_pool_start(a, &new_call(100, -1)->work), -EBUSY);
+	own = new_call(LOOKUP_POOL_AGENT, -1);
+	assert_int_equal(lookup_pool_start(a, &own->work), 0);
+	assert_int_equal(lookup_pool_start(a, &new_call(LOOKUP_POOL_AGENT, -1)->work), -EBUSY);
+	assert_int_equal(lookup_pool_wait(a, &own->work, clock_mono_ns() + SOON_NS), 0);
+	assert_true(own->ran);
+	free(own);
+	own = new_call(LOOKUP_POOL_AGENT, -1);
+	assert_int_equal(lookup_pool_start(a, &own->work), 0);
+	while (lookup_pool_wait_turn(a, &own->work) < 0)
+		;
+	free(own);
+	for (size_t i = 0; i < LOOKUP_POOL_THREADS; i++)
+		lookup_pool_abandon(a, &held[i]->work);
+	lookup_pool_stop(a);
+	assert_int_equal(write(gate[1], "xxxx", LOOKUP_POOL_THREADS), LOOKUP_POOL_THREADS);
+	while (__atomic_load_n(&freed, __ATOMIC_RELAXED) < LOOKUP_POOL_THREADS + 2)
+		usleep(1000);
+	close(gate[0]);
+	close(gate[1]);
+}
+
 /*
  * Who waits costs the loop a moment, and his next call none; that of somebody else is served. What
  * comes late is kept.
@@ -260,11 +297,9 @@ static void test_late_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_in_parts),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_all_wait),
-		cmocka_unit_test(test_late_is_bounded),
+		cmocka_unit_test(test_runs),	    cmocka_unit_test(test_in_parts),
+		cmocka_unit_test(test_own_thread),  cmocka_unit_test(test_late),
+		cmocka_unit_test(test_all_wait),    cmocka_unit_test(test_late_is_bounded),
 		cmocka_unit_test(test_within_turn),
 	};
 
