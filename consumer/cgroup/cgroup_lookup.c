@@ -32,6 +32,7 @@ struct look {
 	/* The result of a walk: for each cgroup its id, its path and a NUL. */
 	char *listed;
 	size_t bytes, space;
+	uint64_t cpu_ns; /* that the walk took and nobody has counted */
 	struct cgroupfs_left left;
 	unsigned int readers; /* listings that use this late walk */
 	char path[PATH_MAX];
@@ -174,12 +175,14 @@ static void run_walk(struct lookup_call *w)
 {
 	struct look *l = (struct look *)w;
 	struct cgroupfs_left left = {};
+	uint64_t begun_ns = clock_thread_ns();
 
 	l->r = cgroupfs_walk(l->mount_fd, l->path, CGROUPS_MAX,
 			     (struct cgroupfs_visitor){ .found = list_cgroup, .context = l },
 			     &left);
 	left.cut |= l->left.cut;
 	l->left = left;
+	l->cpu_ns = clock_thread_ns() - begun_ns;
 }
 
 /* Returns the late walk of that directory, which stays in its list; NULL when there is none. */
@@ -298,6 +301,10 @@ int cgroup_lookup_tell(struct cgroup_listing *l, uint64_t until_ns,
 	if (r < 0) {
 		cgroupfs_unread_add(&left->unread, l->path, r);
 		return 0;
+	}
+	if (r == 0) {
+		l->cgroups->listed_cpu_ns += l->look->cpu_ns;
+		l->look->cpu_ns = 0;
 	}
 	while (r == 0 && l->at < l->look->bytes) {
 		const char *below = l->look->listed + l->at + sizeof(uint64_t);

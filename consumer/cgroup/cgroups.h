@@ -28,6 +28,7 @@ struct cgroups {
 	struct cgroups_look look;    /* for ids that are not known */
 	struct lookup_pool *lookups; /* owned; NULL: the main thread looks itself */
 	struct lookup_call *late;    /* walks of users' directories that came late */
+	uint64_t listed_cpu_ns;	     /* CPU time of the threads that listed such directories */
 	/* What the consumer cannot see; cgroups_unseen.h reports it. */
 	struct cgroupfs_left left;	/* of the last walk that was completed */
 	int walk_error;			/* -errno of the last walk, 0 when it was completed */

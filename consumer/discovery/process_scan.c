@@ -271,6 +271,16 @@ static bool continue_stage(struct discovery *d, uint64_t until_ns)
 	return true;
 }
 
+/* Goes on with the stage, and counts the time that it takes. */
+static bool step_stage(struct discovery *d, uint64_t until_ns)
+{
+	uint64_t cpu_ns = clock_thread_ns(), listed_ns = d->cgroups->listed_cpu_ns;
+	bool ended = continue_stage(d, until_ns);
+
+	d->scan.cpu_ns += clock_thread_ns() - cpu_ns + d->cgroups->listed_cpu_ns - listed_ns;
+	return ended;
+}
+
 static void begin_scan(struct discovery *d)
 {
 	struct process_scan *s = &d->scan;
@@ -280,6 +290,7 @@ static void begin_scan(struct discovery *d)
 	s->next = 0;
 	s->failed = 0;
 	s->again = false;
+	s->cpu_ns = 0;
 	s->began_ns = clock_mono_ns();
 	d->cgroups->unknown = (struct cgroupfs_unread){};
 	cgroups_look_again(d->cgroups);
@@ -293,6 +304,7 @@ static void end_scan(struct discovery *d)
 
 	s->stage = SCAN_NONE;
 	s->new_rules = false;
+	schedule_scan_took(d->schedule, s->cpu_ns);
 	if (!s->failed) {
 		cgroups_unseen_check(d->unseen, s->began_ns);
 		shares_sweep(d->shares, clock_mono_ns());
@@ -337,7 +349,7 @@ int process_scan_step(struct discovery *d)
 	struct process_scan *s = &d->scan;
 	int r = 0;
 
-	while (r == 0 && process_scan_runs(d) && continue_stage(d, until_ns)) {
+	while (r == 0 && process_scan_runs(d) && step_stage(d, until_ns)) {
 		s->next = 0;
 		if (s->stage++ == SCAN_WATCHES) {
 			r = s->failed;

@@ -31,10 +31,11 @@ enum scan_stage {
 struct process_scan {
 	uint64_t number, began_ns; /* of this scan or the last */
 	enum scan_stage stage;
-	size_t next;	/* cgroup or slot of this stage */
-	int failed;	/* -errno of the tasks */
-	bool again;	/* another scan was asked for meanwhile */
-	bool new_rules; /* watches without rules end with this scan */
+	size_t next;	 /* cgroup or slot of this stage */
+	int failed;	 /* -errno of the tasks */
+	uint64_t cpu_ns; /* it has taken so far, with what threads listed for it */
+	bool again;	 /* another scan was asked for meanwhile */
+	bool new_rules;	 /* watches without rules end with this scan */
 	struct task_list tasks;
 	struct cgroups_walk *walk;
 	uint64_t *cgroups; /* that rules by cgroup select */

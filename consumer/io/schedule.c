@@ -217,9 +217,10 @@ void schedule_scan_soon(struct schedule *s)
 
 void schedule_repair_soon(struct schedule *s)
 {
-	uint64_t now_ns = clock_mono_ns();
+	uint64_t now_ns = clock_mono_ns(), apart_ns = SCHEDULE_REPAIR_TIMES * s->scan_cpu_ns;
 
-	set_scan(s, now_ns, MAX(now_ns + SCAN_SOON_NS, s->scanned_ns + SCHEDULE_REPAIR_NS));
+	apart_ns = MIN(MAX(apart_ns, SCHEDULE_REPAIR_NS), SCHEDULE_SCAN_NS);
+	set_scan(s, now_ns, MAX(now_ns + SCAN_SOON_NS, s->scanned_ns + apart_ns));
 }
 
 void schedule_scan_again(struct schedule *s)
@@ -234,4 +235,9 @@ void schedule_scanned(struct schedule *s, uint64_t now_ns)
 	set_scan_pace(s);
 	if (s->scan_timer && !s->scan_due_ns)
 		loop_timer_set(s->scan_timer, 0, 0);
+}
+
+void schedule_scan_took(struct schedule *s, uint64_t cpu_ns)
+{
+	s->scan_cpu_ns = cpu_ns;
 }

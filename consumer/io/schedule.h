@@ -17,8 +17,13 @@
 /* The time between two scans of all processes while something is watched. */
 #define SCHEDULE_SCAN_NS (30 * NSEC_PER_SEC)
 
-/* The least time between a scan and the next one that schedule_repair_soon requests. */
-#define SCHEDULE_REPAIR_NS (3 * NSEC_PER_SEC)
+/*
+ * The least time between a scan and the next one that schedule_repair_soon requests, or so many
+ * times the CPU time of the last scan, up to SCHEDULE_SCAN_NS: on a host with 20,000 cgroups a scan
+ * takes a second of it, and a user who floods discovery has one requested again and again.
+ */
+#define SCHEDULE_REPAIR_NS    (3 * NSEC_PER_SEC)
+#define SCHEDULE_REPAIR_TIMES 20
 
 /* The functions that the schedule calls when their time has come. */
 struct schedule_calls {
@@ -37,6 +42,7 @@ struct schedule {
 	uint64_t drain_due_ns;	 /* when the next drain is due, or shortly before; 0: at no time */
 	uint64_t idle_scan_ns;	 /* between scans while nothing is watched; 0: no rules */
 	uint64_t scanned_ns;	 /* when the last scan began */
+	uint64_t scan_cpu_ns;	 /* CPU time of the last scan that has ended */
 	uint64_t scan_due_ns;	 /* when the next scan is due; 0: at no time */
 	uint64_t aftermath_ns;	 /* when a scan is due although nothing is watched any more */
 	bool settling;		 /* settle_timer waits for the rest of a burst */
@@ -78,8 +84,8 @@ void schedule_settle_soon(struct schedule *s);
 void schedule_scan_soon(struct schedule *s);
 
 /*
- * Schedules one scan, because events were lost: not earlier than SCHEDULE_REPAIR_NS after the last
- * scan began.
+ * Schedules one scan, because events were lost: not earlier after the last scan began than
+ * SCHEDULE_REPAIR_NS says.
  */
 void schedule_repair_soon(struct schedule *s);
 
@@ -91,5 +97,8 @@ void schedule_scan_again(struct schedule *s);
 
 /* Call when a scan begins, at `now_ns` (CLOCK_MONOTONIC). */
 void schedule_scanned(struct schedule *s, uint64_t now_ns);
+
+/* Call when a scan has ended that took so much CPU time. */
+void schedule_scan_took(struct schedule *s, uint64_t cpu_ns);
 
 #endif

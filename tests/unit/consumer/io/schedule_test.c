@@ -201,6 +201,29 @@ static void test_aftermath(void **state)
 	assert_true(s->scan_due_ns >= now_ns + IDLE_NS);
 }
 
+/* Repairs come the less often the more a scan takes, but as often as other scans. */
+static void test_repairs_by_cost(void **state)
+{
+	static const struct {
+		uint64_t cpu_ns, apart_ns;
+	} rows[] = {
+		{ 0, SCHEDULE_REPAIR_NS },
+		{ 100 * NSEC_PER_MSEC, SCHEDULE_REPAIR_NS },
+		{ 500 * NSEC_PER_MSEC, 10 * NSEC_PER_SEC },
+		{ 9 * NSEC_PER_SEC, SCHEDULE_SCAN_NS },
+	};
+	struct fixture *f = *state;
+	struct schedule *s = &f->schedule;
+	uint64_t now_ns = clock_mono_ns();
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		schedule_scanned(s, now_ns);
+		schedule_scan_took(s, rows[i].cpu_ns);
+		schedule_repair_soon(s);
+		assert_int_equal(s->scan_due_ns, now_ns + rows[i].apart_ns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +234,7 @@ int main(void)
 		EACH(test_last_drain),
 		EACH(test_settle_again),
 		EACH(test_drain_by),
+		EACH(test_repairs_by_cost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
