@@ -22,10 +22,18 @@ FOLDERS = pathlib.Path("/var/tmp")
 PATIENCE_S = 5
 
 
+def lives(pid):
+    """Whether there is such a process that has not ended; one that nobody waited for has."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def is_left(name):
     """Whether a killed test made what has this name."""
     found = MADE.match(name)
-    return bool(found) and not os.path.exists(f"/proc/{found[1]}")
+    return bool(found) and not lives(found[1])
 
 
 def mounts():
@@ -40,7 +48,7 @@ def end_processes(pids):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     ends = time.monotonic() + PATIENCE_S
-    while time.monotonic() < ends and any(os.path.exists(f"/proc/{pid}") for pid in pids):
+    while time.monotonic() < ends and any(lives(pid) for pid in pids):
         time.sleep(0.02)
 
 

@@ -210,7 +210,7 @@ static void group_make(struct harness *h)
 	assert_int_equal(cgroupfs_find_here(h->group, sizeof(h->group), &mode), 0);
 	h->hybrid = mode == CGROUP_HYBRID;
 	mount = strlen(h->group);
-	/* A test that is killed leaves its cgroup to tests/leftovers.py, which looks for the pid. */
+	/* tests/leftovers.py finds by the pid what a killed test leaves. */
 	snprintf(h->group + mount, sizeof(h->group) - mount, "/trocar-test-%d-XXXXXX", getpid());
 	h->path = h->group + mount;
 	assert_non_null(mkdtemp(h->group));

@@ -91,15 +91,14 @@ class Attack:
         except bed.Skip as why:
             raise Skip(str(why)) from why
 
-    def start(self):
+    def start(self, names):
         def before():
             self.group.join()
             os.setgroups([])
             os.setresgid(USER, USER, USER)
             os.setresuid(USER, USER, USER)
 
-        import user_attacks
-        for name in user_attacks.ATTACKS:
+        for name in names:
             with open(self.t.folder / f"{name}.stderr", "wb") as said:
                 self.running[name] = subprocess.Popen(
                     [sys.executable, HERE / "user_attacks.py", name, self.world], stdin=subprocess.DEVNULL,
@@ -191,13 +190,14 @@ class Cost:
         return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def judge_answers(rows, load):
+def judge_answers(rows, load, late=0):
+    """`late`: the share of the answers that may come later than HANG_MS, and not later than ten times that."""
     probe.show(rows, "status_ms", "echo_ms", "net_ms", "agent_ran_ms")
     slow = [row for row in rows if row["net_ms"] > HANG_MS]
     check(len(rows) > 10 * STARTS, f"only {len(rows)} answers")
     # With a CPU it may still wait for who holds a lock of the kernel and has none.
-    check_figure(not slow, f"{len(slow)} of {len(rows)} answers took more than {HANG_MS} ms though there was a CPU: "
-                 f"{slow[:3]}", load)
+    check_figure(len(slow) <= late * len(rows) and all(row["net_ms"] <= 10 * HANG_MS for row in slow),
+                 f"{len(slow)} of {len(rows)} answers took more than {HANG_MS} ms though there was a CPU: {slow[:3]}", load)
 
 
 def below(path, folders):
@@ -230,8 +230,8 @@ def judge_lines(agent, lines):
         check(not found, f"a line with {found and found.group()!r}: {raw[:300]!r}")
 
 
-def test_beside_a_service(t):
-    """Fourteen attacks at once; starts of the service beside them."""
+def beside(t, names, cpu_share, late=0):
+    """These attacks at once; starts of the service beside them. The rest bounds what that may cost."""
     capture = {"when": [CPU], "cooldown_ms": 0, "pre_ms": 500, "during_ms": 1000}
     both = rules(rule("api", comm=t.comm, **capture), rule("home", cgroup=f"/{t.name}-home", **capture))
     agent = t.agent(both, arguments=["--lines-per-minute", LINES_A_MINUTE], broker=True)
@@ -240,7 +240,7 @@ def test_beside_a_service(t):
                      home.base, f"!{t.folder}/secret.map").ready()
     attack = Attack(t, agent)
     try:
-        attack.start()
+        attack.start(names)
         time.sleep(1)
         cost = Cost(agent.pid)
         asker = probe.Probe(agent)
@@ -269,11 +269,24 @@ def test_beside_a_service(t):
     check(found["doors"] and found["doors"]["tries"] and not found["doors"]["opened"], f"{found['doors']}")
     for name in ("fuse", "held_file"):
         check(not LOOKING & set((found[name] or {}).get("asked_for", ())), f"{name}: somebody asks: {found[name]}")
-    judge_answers(answers, t.load)
+    judge_answers(answers, t.load, late)
     judge_files(t, agent, attack, opened)
     judge_lines(agent, agent.raw)
     check(not UNTAME.search(shown), "trocar shows what a terminal obeys")
     check(status["totals"]["events"] <= EVENTS_A_SECOND * SECONDS, f"{status['totals']['events']} events were drained")
     check(peak_mib <= RESIDENT_MIB, f"the consumer had {peak_mib:.0f} MiB")
     check(agent.alive(), "the consumer ended")
-    check_figure(share <= CPU_SHARE, f"the consumer used {share:.2f} CPUs", t.load)
+    check_figure(share <= cpu_share, f"the consumer used {share:.2f} CPUs", t.load)
+
+
+def test_beside_a_service(t):
+    """Fourteen attacks."""
+    import user_attacks
+    beside(t, [name for name in user_attacks.ATTACKS if name != "many_cgroups"], CPU_SHARE)
+
+
+def test_beside_many_cgroups(t):
+    """The same in 20,000 cgroups. Who looks a path up in the hierarchy waits for a lock of the kernel's, which somebody may
+    hold who has no CPU: 1 % of the answers may be late."""
+    import user_attacks
+    beside(t, user_attacks.ATTACKS, 2 * CPU_SHARE, late=0.01)

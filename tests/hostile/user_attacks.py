@@ -35,6 +35,7 @@ PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 PAGE = mmap.PAGESIZE
 READ_EXEC = mmap.PROT_READ | mmap.PROT_EXEC
 SPIN = {"x86_64": b"\xf3\x90\xeb\xfc", "aarch64": b"\x3f\x20\x03\xd5\xff\xff\xff\x17"}[os.uname().machine]
+MANY_CGROUPS = 20000
 MAPPINGS = 20000  # of one process; sysctl vm.max_map_count allows 65530
 
 # A terminal's escape sequences in 7 and 8 bits, bidirectional controls, ends of lines, what is not UTF-8.
@@ -204,6 +205,16 @@ def cgroups(w):
         for folder, _, _ in os.walk(path, topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
+
+
+def many_cgroups(w):
+    """So many cgroups that each walk over all of them takes a second; the user's other attacks make the agent walk."""
+    for group in range(MANY_CGROUPS // 100):
+        above = w.cgroup(b"many%d" % group)
+        for number in range(100):
+            with contextlib.suppress(OSError):
+                os.mkdir(above + b"/%d" % number)
+    time.sleep(w.left())
 
 
 def programs(w):
@@ -434,8 +445,8 @@ def doors(w):
                 opened.append(door)
 
 
-ATTACKS = {f.__name__: f for f in (renames, forks, execs, threads, names, cgroups, programs, mapped_files,
-                                   many_mappings, perf_maps, fuse, held_file, pressure, doors)}
+ATTACKS = {f.__name__: f for f in (renames, forks, execs, threads, names, cgroups, many_cgroups, programs,
+                                   mapped_files, many_mappings, perf_maps, fuse, held_file, pressure, doors)}
 
 
 def main():
