@@ -117,10 +117,10 @@ const struct facts_device *facts_device(const struct facts *f, uint32_t major, u
 	return NULL;
 }
 
-static uint64_t convert(uint64_t number, uint64_t divisor)
+static uint64_t convert_number(uint64_t number, uint64_t divisor)
 {
-	return divisor == CLOCK_TICKS ? number * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) :
-					number / divisor;
+	return divisor == CLOCK_TICKS ? number * 1000 / (uint64_t)sysconf(_SC_CLK_TCK)
+				      : number / divisor;
 }
 
 /* Stores the number that stands under `key` of the file, if it is a fact. */
@@ -134,7 +134,7 @@ static void store_number(struct facts *f, enum facts_file file, struct facts_tex
 		    !facts_text_number(word, &number))
 			continue;
 		if (number < NO_LIMIT_FROM)
-			number = convert(number, keys[i].divisor);
+			number = convert_number(number, keys[i].divisor);
 		else if (rows[keys[i].fact].kind == FACTS_BOUND)
 			number = FACTS_NO_LIMIT;
 		f->value[keys[i].fact] = number;
