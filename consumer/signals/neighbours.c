@@ -174,6 +174,10 @@ static void name_neighbour(struct neighbours *n, const struct gain *g, const cha
 {
 	struct neighbour_time *t = &n->items[n->count++];
 
+	/* Only the root has no name. In a cgroup namespace of its own the consumer cannot find it.
+	 */
+	if (!path && !g->now->name[0])
+		path = "/";
 	t->cgroup_id = g->id;
 	t->cpu_ns = g->cpu_ns;
 	t->path = path ? strdup(path) : NULL;

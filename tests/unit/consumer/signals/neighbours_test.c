@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
@@ -33,14 +34,20 @@ static int end_test(void **state)
 	return 0;
 }
 
+static void put_time(uint64_t id, uint64_t cpu_ns, uint32_t slot, const char *name)
+{
+	struct neighbour n = {
+		.cpu_ns = cpu_ns, .tgid = BY_NOBODY, .slot = slot, .comm = "stress"
+	};
+
+	strcpy(n.name, name);
+	assert_int_equal(bpf_map_update_elem(fake->a.pins.neighbours_fd, &id, &n, BPF_ANY), 0);
+}
+
 /* The cgroup has had so much time since the map was made. */
 static void have_had(uint64_t id, uint64_t cpu_ns, uint32_t slot)
 {
-	struct neighbour n = {
-		.cpu_ns = cpu_ns, .tgid = BY_NOBODY, .slot = slot, .comm = "stress", .name = "last"
-	};
-
-	assert_int_equal(bpf_map_update_elem(fake->a.pins.neighbours_fd, &id, &n, BPF_ANY), 0);
+	put_time(id, cpu_ns, slot, "last");
 }
 
 /* The same on one CPU; there may be only one. */
@@ -174,6 +181,20 @@ static void test_own_cgroup_is_no_neighbour(void **state)
 	neighbours_done(&n);
 }
 
+/* The host's root, seen from a cgroup namespace: no path of ours leads to it, and it has no name.
+ */
+static void test_root_of_the_host(void **state)
+{
+	struct neighbour_counts counts = begin_counts();
+	struct neighbours n;
+
+	put_time(OTHER + 1, 5, NO_SLOT, "");
+	n = end_counts(&counts);
+	assert_int_equal(n.count, 1);
+	assert_string_equal(n.items[0].path, "/");
+	neighbours_done(&n);
+}
+
 /* Who had the CPU that the session's cgroup ran on is told from who had another one. */
 static void test_beside(void **state)
 {
@@ -256,6 +277,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_largest_are_named, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_own_cgroup_is_no_neighbour, begin_test,
 						end_test),
+		cmocka_unit_test_setup_teardown(test_root_of_the_host, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_beside, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_root_is_only_itself, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_unreadable_is_not_zero, begin_test, end_test),
