@@ -14,11 +14,11 @@
 
 #include <stdint.h>
 
-#define LOOKUP_POOL_THREADS 4 /* for calls of owners */
-#define LOOKUP_POOL_AGENT                                                      \
-	UINT64_MAX /* owner of a call of the agent's own: it has a thread more \
-		    */
+#define LOOKUP_POOL_THREADS 4		/* for calls of owners */
 #define LOOKUP_POOL_WAIT_NS 30000000ull /* limit in a row, for all calls together */
+
+/* The owner of a call of the agent's own. */
+#define LOOKUP_POOL_AGENT UINT64_MAX
 
 struct lookup_pool;
 
