@@ -275,7 +275,7 @@ struct lookup_call *lookup_pool_late(struct lookup_pool *p)
 void lookup_pool_stop(struct lookup_pool *p)
 {
 	struct lookup_call *w;
-	pthread_t threads[LOOKUP_POOL_THREADS];
+	pthread_t threads[ARRAY_SIZE(p->workers)];
 	bool waits = false;
 	size_t n;
 
