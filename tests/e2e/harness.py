@@ -32,6 +32,9 @@ LOAD = os.environ.get("TROCAR_LOAD", "").split()
 SCHEMAS = validate.Schemas()
 
 
+FEW_TICKS = 100  # of which a machine whose CPUs are mostly idle may lose half by chance
+
+
 class Failure(Exception):
     """The test failed: the agent did not do what it should."""
 
@@ -62,9 +65,12 @@ def check_figure(condition, text, load):
 
 
 def check_complete(end, load):
-    """A session's verdict is complete. That ticks did not come, as in a machine that its host does not run, is a figure."""
-    check(end["verdict"] == "complete" or "ticks came" in end.get("verdict_reason", ""), f"{end}")
-    check_figure(end["verdict"] == "complete", f"{end}", load)
+    """A session's verdict is complete. That ticks did not come, as in a machine that its host does not run, is a figure, and
+    proves nothing where few were to come."""
+    late = "ticks came" in end.get("verdict_reason", "")
+    check(end["verdict"] == "complete" or late, f"{end}")
+    few = late and end["ledger"]["oncpu"]["expected"] < FEW_TICKS
+    check_figure(end["verdict"] == "complete" or few, f"{end}", load)
 
 
 def check_waited(told, own, queue, text, load):
