@@ -30,8 +30,6 @@ WITH_BROKER = True
 # Words for every load: `TROCAR_LOAD=--walk-tasks` plays all tests as kernels before 6.7 find processes.
 LOAD = os.environ.get("TROCAR_LOAD", "").split()
 SCHEMAS = validate.Schemas()
-
-
 FEW_TICKS = 100  # of which a machine whose CPUs are mostly idle may lose half by chance
 
 

@@ -72,6 +72,20 @@ static bool is_own(uint64_t id, uint32_t slot)
 	       entry.slot == slot && entry.flags & WATCH_OWN;
 }
 
+/* A watch within another one, and the walk for it, which runs; *ret_inner may not be needed. */
+static void begin_walk(struct watch **ret_inner)
+{
+	struct watch *inner;
+
+	enter_below(INNER, get(OUTER));
+	inner = get(INNER);
+	assert_non_null(inner);
+	watch_tree_settle(watches());
+	assert_non_null(watches()->tree.running);
+	if (ret_inner)
+		*ret_inner = inner;
+}
+
 /* Lets the walk that runs come to its end, and takes that. */
 static void let_walk(void)
 {
@@ -121,14 +135,11 @@ static void test_late(void **state)
 static void test_entered_meanwhile(void **state)
 {
 	const uint64_t id = NEWCOMER;
-	struct watch *outer, *w;
+	struct watch *w;
 
 	if (!fake)
 		skip();
-	outer = get(OUTER);
-	enter_below(INNER, outer);
-	assert_non_null(get(INNER));
-	watch_tree_settle(watches());
+	begin_walk(NULL);
 	w = get(NEWCOMER);
 	assert_true(is_own(NEWCOMER, w->slot));
 	assert_int_equal(bpf_map_delete_elem(fake->a.pins.watches_fd, &id), 0);
@@ -139,16 +150,13 @@ static void test_entered_meanwhile(void **state)
 /* A watch that wants a slot which entries still name is not entered, and a scan tries again. */
 static void test_slot_is_waited_for(void **state)
 {
-	struct watch *outer, *inner;
+	struct watch *inner;
 
 	if (!fake)
 		skip();
-	outer = get(OUTER);
-	enter_below(INNER, outer);
-	inner = get(INNER);
+	begin_walk(&inner);
 	for (uint64_t i = 10; watches()->count < FAKE_SLOTS; i++)
 		assert_non_null(get(i << 40));
-	watch_tree_settle(watches());
 	watch_remove(inner, "cgroup_removed");
 	assert_null(get(NEWCOMER));
 	assert_true(watches()->tree.wanted);
@@ -162,16 +170,11 @@ static void test_slot_is_waited_for(void **state)
 /* The agent ends while a walk runs. */
 static void test_end(void **state)
 {
-	struct watch *outer;
 	int fd;
 
 	if (!fake)
 		skip();
-	outer = get(OUTER);
-	enter_below(INNER, outer);
-	assert_non_null(get(INNER));
-	watch_tree_settle(watches());
-	assert_non_null(watches()->tree.running);
+	begin_walk(NULL);
 	watches_done(watches());
 	fd = open(fifo, O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
