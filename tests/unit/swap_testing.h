@@ -7,12 +7,7 @@
 #ifndef TROCAR_TESTS_UNIT_SWAP_TESTING_H
 #define TROCAR_TESTS_UNIT_SWAP_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel side counts a time in the element that the consumer says has it. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "bpf/time_bucket.h"
 #include "consumer/signals/time_histogram.h"
@@ -39,7 +37,7 @@ static void test_any(void **state)
 		check_time(((uint64_t)random() << 33 ^ (uint64_t)random()) >> random() % 64);
 }
 
-int main(void)
+UNIT_TESTS(time_bucket)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounds),

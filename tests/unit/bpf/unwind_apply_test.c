@@ -3,12 +3,7 @@
  * unwind_apply_test.c: the search and each rule of bpf/unwind.h, on the host. Whole stacks:
  * unwind_step_test.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/unwind/compile/unwind_compile.h"
 #include "tests/unit/consumer/unwind/testing/image_testing.h"
@@ -300,7 +295,7 @@ static void test_beyond_the_top(void **state)
 		}
 }
 
-int main(void)
+UNIT_TESTS(unwind_apply)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_search),	    cmocka_unit_test(test_rules),

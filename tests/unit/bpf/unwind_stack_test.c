@@ -2,14 +2,12 @@
 /*
  * unwind_stack_test.c: bpf/unwind_stack.h on the host: what it reads, how often, and where it ends.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <linux/types.h>
 
@@ -115,7 +113,7 @@ static void test_unaligned(void **state)
 	assert_int_equal(got, 7);
 }
 
-int main(void)
+UNIT_TESTS(unwind_stack)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_one_read_serves, setup),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel side's walk on the host, where another file has come to lie in a file's place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
@@ -173,7 +168,7 @@ static void test_learnt_later(void **state)
 	free(pool.elements);
 }
 
-int main(void)
+UNIT_TESTS(unwind_walk_changed)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_changed),

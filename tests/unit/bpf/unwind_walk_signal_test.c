@@ -108,7 +108,7 @@ static void test_no_signal(void **state)
 	CHECK_FRAMES(&t, at(0, 8), SIGRETURN, at(0, 8), SIGRETURN, at(0, 8), SIGRETURN);
 }
 
-int main(void)
+UNIT_TESTS(unwind_walk_signal)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),

@@ -307,7 +307,7 @@ static void test_cache_full(void **state)
 		}
 }
 
-int main(void)
+UNIT_TESTS(unwind_walk)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),

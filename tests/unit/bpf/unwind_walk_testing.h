@@ -6,12 +6,7 @@
 #ifndef TROCAR_TESTS_UNIT_BPF_UNWIND_WALK_TESTING_H
 #define TROCAR_TESTS_UNIT_BPF_UNWIND_WALK_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 

@@ -318,7 +318,7 @@ static void test_check(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(command)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(meant),	TEST(examples),	       TEST(usage),	     TEST(unreachable),

@@ -6,12 +6,7 @@
 #ifndef TROCAR_TESTS_UNIT_CTL_COMMAND_TESTING_H
 #define TROCAR_TESTS_UNIT_CTL_COMMAND_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 
 #include "loader/accounts.h"
@@ -69,7 +64,7 @@ static void no_user(void **state)
 	assert_int_equal(uid, 7);
 }
 
-int main(void)
+UNIT_TESTS(accounts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds),       cmocka_unit_test(refuses),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <string.h>
 
@@ -151,7 +146,7 @@ static void lists(void **state)
 	assert_int_equal(parse(FOR_LOAD, words, &o), -EINVAL);
 }
 
-int main(void)
+UNIT_TESTS(options)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),	      cmocka_unit_test(both_spellings),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -86,7 +81,7 @@ static void preflight_asks_for_them(void **state)
 	assert_true(set == policy_capabilities_rows(POLICY_LOADER, STAGE_CHECK));
 }
 
-int main(void)
+UNIT_TESTS(capabilities)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stages_only_shrink),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <string.h>
 
 #include "policy/policy.h"
@@ -34,7 +29,7 @@ static void what_a_process_or_a_network_answers_for(void **state)
 		assert_false(allows(types[i]));
 }
 
-int main(void)
+UNIT_TESTS(file_systems)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_kernel_answers_for),

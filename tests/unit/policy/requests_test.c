@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "policy/policy.h"
 #include "shared/broker/broker.h"
@@ -21,7 +16,7 @@ static void the_consumers_alone(void **state)
 	assert_false(policy_requests_allow(POLICY_CONSUMER, UINT32_MAX));
 }
 
-int main(void)
+UNIT_TESTS(requests)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(the_consumers_alone) };
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 
 #include "policy/policy.h"
@@ -82,7 +77,7 @@ static void judges(void **state)
 	SPOILED(dumpable, true);
 }
 
-int main(void)
+UNIT_TESTS(self)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parses),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>
@@ -96,7 +91,7 @@ static void unknown_row(void **state)
 	assert_int_equal(policy_seccomp_without(POLICY_CONSUMER, 0, "no such row"), -ENOENT);
 }
 
-int main(void)
+UNIT_TESTS(syscalls)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_and_filters),

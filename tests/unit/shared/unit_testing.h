@@ -3,11 +3,6 @@
 #ifndef TROCAR_TESTS_UNIT_SHARED_UNIT_TESTING_H
 #define TROCAR_TESTS_UNIT_SHARED_UNIT_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #endif

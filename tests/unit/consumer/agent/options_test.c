@@ -207,7 +207,7 @@ static void test_no_broker(void **state)
 	assert_string_equal(options_broker(&o), "");
 }
 
-int main(void)
+UNIT_TESTS(options)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_no_broker),

@@ -104,7 +104,7 @@ static void a_link_to_another_folder(void **state)
 			    "ln -s ../other/second etc/rules.json"));
 }
 
-int main(void)
+UNIT_TESTS(rules_file)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_plain_file, setup, teardown),

@@ -445,7 +445,7 @@ static void serves_two_threads(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(broker_client)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(says_hello_and_brings_the_descriptor),

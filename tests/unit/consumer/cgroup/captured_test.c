@@ -62,7 +62,7 @@ static void test_full(void **state)
 	assert_true(captured_holds(&c, CAPTURED_MAX - 1, NULL));
 }
 
-int main(void)
+UNIT_TESTS(captured)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_holds),

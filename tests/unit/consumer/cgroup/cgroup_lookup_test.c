@@ -157,7 +157,7 @@ static void test_late_walk(void **state)
 	assert_null(cgroups.late);
 }
 
-int main(void)
+UNIT_TESTS(cgroup_lookup)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_held_up, setup, teardown),

@@ -149,7 +149,7 @@ static void test_many(void **state)
 	assert_true(least_ns < 4 * PART_NS * SANITIZED_SLOWER);
 }
 
-int main(void)
+UNIT_TESTS(cgroups_look)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_in_parts, setup, teardown),

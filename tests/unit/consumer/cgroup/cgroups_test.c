@@ -319,7 +319,7 @@ static void test_open(void **state)
 	assert_int_equal(cgroups_open("/proc/self/status", &none), -ENOTDIR);
 }
 
-int main(void)
+UNIT_TESTS(cgroups)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),

@@ -82,7 +82,7 @@ static void test_walk_left(void **state)
 	assert_int_equal(cgroups.walk_error, -EACCES);
 }
 
-int main(void)
+UNIT_TESTS(cgroups_walk)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_walk_in_parts, setup, teardown),

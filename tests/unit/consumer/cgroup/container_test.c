@@ -298,7 +298,7 @@ static void test_offsets(void **state)
 	assert_int_equal(c.unit.at + c.unit.bytes, strlen(path));
 }
 
-int main(void)
+UNIT_TESTS(container)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_docker),

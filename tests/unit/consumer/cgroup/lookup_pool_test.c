@@ -294,7 +294,7 @@ static void test_late_is_bounded(void **state)
 	close(gate[1]);
 }
 
-int main(void)
+UNIT_TESTS(lookup_pool)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runs),	    cmocka_unit_test(test_in_parts),

@@ -149,7 +149,7 @@ static int teardown_job(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(control_jobs)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(job),

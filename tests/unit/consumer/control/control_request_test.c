@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -284,7 +279,7 @@ static void test_answer_without_room(void **state)
 	assert_int_equal(strncmp(answer.data, NO("null", "-32601", ""), 40), 0);
 }
 
-int main(void)
+UNIT_TESTS(control_request)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),

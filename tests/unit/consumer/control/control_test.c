@@ -404,7 +404,7 @@ static void test_path(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(control)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(answers),

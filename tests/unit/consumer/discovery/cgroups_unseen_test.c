@@ -109,7 +109,7 @@ static void test_limits_and_root(void **state)
 	assert_int_equal(lines_after_check(), 2);
 }
 
-int main(void)
+UNIT_TESTS(cgroups_unseen)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_directories, setup, teardown),

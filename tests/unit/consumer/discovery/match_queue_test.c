@@ -282,7 +282,7 @@ static void test_walk_in_vain(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(match_queue)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_storm),	 EACH(test_gone),

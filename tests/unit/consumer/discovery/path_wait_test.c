@@ -161,7 +161,7 @@ static void test_bound(void **state)
 	assert_int_equal(d->waiting.count, 0);
 }
 
-int main(void)
+UNIT_TESTS(path_wait)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_process, setup, teardown),

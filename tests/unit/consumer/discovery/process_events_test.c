@@ -67,7 +67,7 @@ static void test_valid_path(void **state)
 	assert_false(process_events_valid(e, bytes));
 }
 
-int main(void)
+UNIT_TESTS(process_events)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_kinds),

@@ -228,7 +228,7 @@ static void test_scope_without_a_name(void **state)
 	assert_int_equal(fake->slots[w->slot].flags, 0);
 }
 
-int main(void)
+UNIT_TESTS(process_match_gone)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_announced, setup, teardown),

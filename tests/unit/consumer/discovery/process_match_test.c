@@ -434,7 +434,7 @@ static void test_learn_forget(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(process_match)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_exec),       EACH(test_exact),	 EACH(test_two_in_one),

@@ -304,7 +304,7 @@ static void test_threaded_stays(void **state)
 
 #define EACH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(process_scan)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_closed_directory), EACH(test_closed_list),

@@ -168,7 +168,7 @@ static void test_by_cgroup(void **state)
 	rule_preview_free(v);
 }
 
-int main(void)
+UNIT_TESTS(rule_preview)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_in_parts, setup, teardown),

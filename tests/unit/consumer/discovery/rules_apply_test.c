@@ -319,7 +319,7 @@ static void test_many_faults(void **state)
 		    fake->a.lines.max_bytes);
 }
 
-int main(void)
+UNIT_TESTS(rules_apply)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_switch, setup, teardown),

@@ -99,7 +99,7 @@ static void test_unlisted(void **state)
 		assert_int_equal(task_list_unlisted(2), TASK_LIST_KERNEL);
 }
 
-int main(void)
+UNIT_TESTS(task_list)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unlisted),

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/causes.h"
 #include "tests/unit/consumer/facts/facts_testing.h"
@@ -273,7 +271,7 @@ static void test_disk(void **state)
 	says(&c, NULL);
 }
 
-int main(void)
+UNIT_TESTS(causes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cpu_quota),

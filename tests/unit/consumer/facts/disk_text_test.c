@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/disk_text.h"
 #include "tests/unit/consumer/testing/disks_testing.h"
@@ -132,7 +130,7 @@ static void test_long(void **state)
 	facts_disks_done(&d);
 }
 
-int main(void)
+UNIT_TESTS(disk_text)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_says),

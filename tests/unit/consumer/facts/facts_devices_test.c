@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/facts_devices.h"
 
@@ -49,7 +47,7 @@ static void test_bounds(void **state)
 	facts_devices_done(&d);
 }
 
-int main(void)
+UNIT_TESTS(facts_devices)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/facts_disks.h"
 #include "shared/tools/macro.h"
@@ -189,7 +187,7 @@ static void test_nothing(void **state)
 	facts_disks_done(&d);
 }
 
-int main(void)
+UNIT_TESTS(facts_disks)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),	cmocka_unit_test(test_below),

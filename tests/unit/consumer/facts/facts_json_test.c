@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/facts_json.h"
 #include "tests/unit/consumer/facts/facts_testing.h"
@@ -138,7 +136,7 @@ static void test_io(void **state)
 	     "\"mounts\":[\"/mnt\"]}]}");
 }
 
-int main(void)
+UNIT_TESTS(facts_json)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cpu),	cmocka_unit_test(test_host),

@@ -162,7 +162,7 @@ static void test_no_onset(void **state)
 	facts_phases_free(f);
 }
 
-int main(void)
+UNIT_TESTS(facts_phases)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_phases, setup_phases, teardown_phases),

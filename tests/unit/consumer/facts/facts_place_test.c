@@ -116,7 +116,7 @@ static void test_root(void **state)
 	facts_place_done(&place);
 }
 
-int main(void)
+UNIT_TESTS(facts_place)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),

@@ -180,7 +180,7 @@ static void test_here(void **state)
 	facts_reader_done(&here);
 }
 
-int main(void)
+UNIT_TESTS(facts_reader)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_unified, setup_reader, teardown_reader),

@@ -77,7 +77,7 @@ static void test_move(void **state)
 	facts_record_done(&h);
 }
 
-int main(void)
+UNIT_TESTS(facts_record)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_points, setup_record, teardown_record),

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/facts.h"
 
@@ -208,7 +206,7 @@ static void test_pids(void **state)
 	assert_int_equal(get(&f, FACT_PIDS_MAX), 20);
 }
 
-int main(void)
+UNIT_TESTS(facts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cpu),	     cmocka_unit_test(test_no_limit),

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/facts_text.h"
 
@@ -56,7 +54,7 @@ static void test_numbers(void **state)
 	assert_true(number == UINT64_MAX);
 }
 
-int main(void)
+UNIT_TESTS(facts_text)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_and_words),

@@ -76,7 +76,7 @@ static void test_none(void **state)
 	assert_int_equal(cpu_wait_ns(-ENOENT), 0);
 }
 
-int main(void)
+UNIT_TESTS(cpu_wait)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits),

@@ -117,7 +117,7 @@ static void test_slow_ones(void **state)
 	assert_in_range(alive, left - 1, left);
 }
 
-int main(void)
+UNIT_TESTS(fd_closer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_closes_all),

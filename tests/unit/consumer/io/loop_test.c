@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -190,7 +185,7 @@ static void test_timer_disarmed_in_round(void **state)
 	assert_int_equal(f->calls, 1);
 }
 
-int main(void)
+UNIT_TESTS(loop)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_readable, setup, teardown),

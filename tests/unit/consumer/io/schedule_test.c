@@ -224,7 +224,7 @@ static void test_repairs_by_cost(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(schedule)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_watches_come_and_go),

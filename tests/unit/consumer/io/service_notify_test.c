@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -228,7 +223,7 @@ static void test_gone(void **state)
 	assert_int_equal(service_notify_say(&f->notify, "WATCHDOG=1", "x"), -ECONNREFUSED);
 }
 
-int main(void)
+UNIT_TESTS(service_notify)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_nobody, setup, teardown),

@@ -41,7 +41,7 @@ static void test_least(void **state)
 	assert_in_range(until_ns, before_ns + TURN_LEAST_NS, clock_mono_ns() + TURN_LEAST_NS);
 }
 
-int main(void)
+UNIT_TESTS(turn)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_no_turn, setup),

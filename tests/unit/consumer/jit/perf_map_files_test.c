@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which perf maps are open when, on one thread: the table does not know which thread calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -252,7 +247,7 @@ static void test_full(void **state)
 	assert_int_equal(f->wakes, 1);
 }
 
-int main(void)
+UNIT_TESTS(perf_map_files)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -342,7 +337,7 @@ static void test_left(void **state)
 	rmdir(folder);
 }
 
-int main(void)
+UNIT_TESTS(perf_map)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_newest_above_many),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -67,7 +62,7 @@ static void test_reads(void **state)
 	assert_int_equal(iterator_read("/", sum, &total), -EISDIR);
 }
 
-int main(void)
+UNIT_TESTS(iterator)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_reads) };
 

@@ -65,7 +65,7 @@ static void test_failures(void **state)
 	assert_int_equal(count, 99);
 }
 
-int main(void)
+UNIT_TESTS(map_batch)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_read_and_empty, setup, teardown),

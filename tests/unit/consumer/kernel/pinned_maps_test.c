@@ -337,7 +337,7 @@ static void test_broker_counts(void **state)
 	pinned_maps_done(&pins);
 }
 
-int main(void)
+UNIT_TESTS(pinned_maps)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open),	      cmocka_unit_test(test_missing),

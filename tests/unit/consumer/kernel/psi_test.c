@@ -283,7 +283,7 @@ static void test_write(void **state)
 		w.bytes);
 }
 
-int main(void)
+UNIT_TESTS(psi)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),		cmocka_unit_test(test_parse_cut),

@@ -355,7 +355,7 @@ static void test_open(void **state)
 	ring_done(&f.ring);
 }
 
-int main(void)
+UNIT_TESTS(ring)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_budget),	       cmocka_unit_test(test_storm_ends_a_drain),

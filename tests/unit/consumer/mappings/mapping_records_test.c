@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +86,7 @@ static void test_stop(void **state)
 	assert_int_equal(seen, 100);
 }
 
-int main(void)
+UNIT_TESTS(mapping_records)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_and_cut),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -237,7 +232,7 @@ static void test_two_images(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(mappings)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_read),      TEST(test_other_process), TEST(test_not_listed),

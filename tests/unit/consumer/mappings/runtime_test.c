@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -74,7 +69,7 @@ static void test_long_version(void **state)
 	assert_int_equal(strlen(runtime.version), sizeof(runtime.version) - 1);
 }
 
-int main(void)
+UNIT_TESTS(runtime)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),

@@ -475,7 +475,7 @@ static void test_no_slot(void **state)
 	assert_int_equal(fake->a.watches.count, FAKE_SLOTS);
 }
 
-int main(void)
+UNIT_TESTS(method_session_start)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_params, setup, teardown),

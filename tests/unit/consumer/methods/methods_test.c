@@ -279,7 +279,7 @@ static void test_watches(void **state)
 	at(sessions, "result");
 }
 
-int main(void)
+UNIT_TESTS(methods)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_table, setup, teardown),

@@ -51,7 +51,7 @@ static void test_users(void **state)
 	assert_true(fake->a.budget.lines.left_out >= 2);
 }
 
-int main(void)
+UNIT_TESTS(event_budget)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test_setup_teardown(test_users, setup,
 									    teardown) };

@@ -233,7 +233,7 @@ static void test_session_text(void **state)
 	assert_string_equal(text, "ffffffffffffffff");
 }
 
-int main(void)
+UNIT_TESTS(event_line)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_plain, setup, teardown),

@@ -65,7 +65,7 @@ static void test_no_cgroup2(void **state)
 	assert_int_equal(host_read(&host), -ENOENT);
 }
 
-int main(void)
+UNIT_TESTS(host)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),

@@ -113,7 +113,7 @@ static void test_names(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(line_budget)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_halves),

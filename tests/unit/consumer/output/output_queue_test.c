@@ -273,7 +273,7 @@ static void test_give_back(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(output_queue)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(file_order),     TEST(refusals),	    TEST(idle_sleeps),

@@ -189,7 +189,7 @@ static void test_unix_reconnects(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(output_sink)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(dev_full), TEST(full_disk_freed),	       TEST(reopen_from_full),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,7 +125,7 @@ static void test_ends_with_its_connection(void **state)
 	assert_int_equal(subscriptions_open(s, 3, clock_mono_ns(), &a), 0);
 }
 
-int main(void)
+UNIT_TESTS(subscriptions)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {

@@ -124,7 +124,7 @@ static void test_by_trigger(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(crossing)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_one_stall_by_scan), EACH(test_one_stall_while_waiting),

@@ -296,7 +296,7 @@ static void test_scanned(void **state)
 	psi_history_done(&p.history);
 }
 
-int main(void)
+UNIT_TESTS(pressure_follow)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scanned),

@@ -268,7 +268,7 @@ static void test_limit(void **state)
 	assert_int_equal(fake->a.pressure.scan.every_ns, 0);
 }
 
-int main(void)
+UNIT_TESTS(psi_opener)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_shared),	 EACH(test_change),   EACH(test_turns),

@@ -134,7 +134,7 @@ static void test_pace(void **state)
 				psi_trigger_pace(PSI_TRIGGER_POWER_UNKNOWN));
 }
 
-int main(void)
+UNIT_TESTS(psi_trigger)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),   cmocka_unit_test(test_learns_privilege),

@@ -253,7 +253,7 @@ static void test_state(void **state)
 	expect_state(use_rules("", 0), "{}");
 }
 
-int main(void)
+UNIT_TESTS(quiet_follow)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_session, setup, teardown),

@@ -371,7 +371,7 @@ static void test_beside_model(void **state)
 	assert_true(quiet > 1000 && falls > 200 && quiet < 60000);
 }
 
-int main(void)
+UNIT_TESTS(quiet_series)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_learns),

@@ -229,7 +229,7 @@ static void test_habit(void **state)
 	assert_string_equal(fake_text(line, "trigger"), "stuck");
 }
 
-int main(void)
+UNIT_TESTS(stuck_follow)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_session, setup, end_all),

@@ -330,7 +330,7 @@ static void test_turns(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(mappings_queue)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_not_used), EACH(test_one_walk), EACH(test_full),	 EACH(test_filled),

@@ -103,7 +103,7 @@ static void test_full(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(mappings_reread)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_young),

@@ -262,7 +262,7 @@ static void test_images(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(process_mappings)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_map),	     EACH(test_map_nobody), EACH(test_map_image),

@@ -147,7 +147,7 @@ static void test_other_set(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(process_rule)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_named_by_the_kernel),

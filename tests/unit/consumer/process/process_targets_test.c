@@ -105,7 +105,7 @@ static void test_set(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(process_targets)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_target),

@@ -153,7 +153,7 @@ static void test_queue_freed(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(process)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_identity), EACH(test_full),	     EACH(test_gone),

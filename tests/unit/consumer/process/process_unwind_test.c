@@ -343,7 +343,7 @@ static void test_said_after_the_match(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(process_unwind)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_publish), EACH(test_renew),	   EACH(test_rule),

@@ -2,6 +2,8 @@
 /* What is written of unwinding: the line and the object of the status method. */
 #include "tests/unit/consumer/testing/unwind_testing.h"
 
+#include <errno.h>
+
 #include "consumer/process/unwind_events.h"
 #include "consumer/process/unwind_plan.h"
 
@@ -38,7 +40,7 @@ static void test_status(void **state)
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
 	assert_true(says(&w, "\"tables_used\":1"));
-	assert_true(says(&w, "unwind_events_test"));
+	assert_true(says(&w, program_invocation_short_name));
 	assert_true(says(&w, ":4711"));
 	jsonw_done(&w);
 }
@@ -94,7 +96,7 @@ static void test_without_rows(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(unwind_events)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_status),

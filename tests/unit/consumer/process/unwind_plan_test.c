@@ -216,7 +216,7 @@ static void test_cut_anonymous(void **state)
 	free(items);
 }
 
-int main(void)
+UNIT_TESTS(unwind_plan)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_kinds, setup, teardown),

@@ -200,7 +200,7 @@ static void test_rows(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(unwind_room)
 {
 	const struct CMUnitTest tests[] = { EACH(test_tables), EACH(test_session),
 					    EACH(test_rows) };

@@ -133,7 +133,7 @@ static void test_cut(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(unwind_tables)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_unconfirmed),

@@ -405,7 +405,7 @@ static void test_partial(void **state)
 	chains_done(&c);
 }
 
-int main(void)
+UNIT_TESTS(chains)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_locks_and_a_disk, setup),

@@ -67,7 +67,7 @@ static void test_limit(void **state)
 	condition_locks_done(&all);
 }
 
-int main(void)
+UNIT_TESTS(condition_locks)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_mark),
 					    cmocka_unit_test(test_limit) };

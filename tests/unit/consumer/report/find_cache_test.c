@@ -107,7 +107,7 @@ static void test_not_cold(void **state)
 	assert_int_equal(found(&m, 0, &ns).count, 0);
 }
 
-int main(void)
+UNIT_TESTS(find_cache)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cold),
 					    cmocka_unit_test(test_not_cold) };

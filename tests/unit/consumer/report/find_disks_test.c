@@ -176,7 +176,7 @@ static void test_syncs(void **state)
 	assert_int_equal(search(NULL, &times, 4 * NSEC_PER_SEC).items[0].cause, FINDING_SYNC_STORM);
 }
 
-int main(void)
+UNIT_TESTS(find_disks)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_neighbour),

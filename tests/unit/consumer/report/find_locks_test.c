@@ -76,7 +76,7 @@ static void test_passed(void **state)
 	assert_int_equal(passed.lock_ns, 3 * NSEC_PER_SEC);
 }
 
-int main(void)
+UNIT_TESTS(find_locks)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_passed) };
 

@@ -115,7 +115,7 @@ static void test_unknown(void **state)
 	assert_int_equal(io_ns, NSEC_PER_SEC);
 }
 
-int main(void)
+UNIT_TESTS(find_memory)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_neighbour),

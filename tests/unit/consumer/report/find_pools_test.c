@@ -70,7 +70,7 @@ static void test_says(void **state)
 	session_result_free(session);
 }
 
-int main(void)
+UNIT_TESTS(find_pools)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_says) };
 

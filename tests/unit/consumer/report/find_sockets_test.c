@@ -139,7 +139,7 @@ static void test_unknown(void **state)
 	assert_null(strstr(f.items[0].says, "round trips"));
 }
 
-int main(void)
+UNIT_TESTS(find_sockets)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slow_peer),

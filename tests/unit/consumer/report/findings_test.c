@@ -160,7 +160,7 @@ static void test_evidence(void **state)
 	json_object_put(object);
 }
 
-int main(void)
+UNIT_TESTS(findings)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),	 cmocka_unit_test(test_vague),

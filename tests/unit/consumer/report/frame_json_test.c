@@ -150,7 +150,7 @@ static void test_forgets(void **state)
 	free(s);
 }
 
-int main(void)
+UNIT_TESTS(frame_json)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_again),

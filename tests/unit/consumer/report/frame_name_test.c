@@ -318,7 +318,7 @@ static void test_unknown(void **state)
 	free(s);
 }
 
-int main(void)
+UNIT_TESTS(frame_name)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quality),

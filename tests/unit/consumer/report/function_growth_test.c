@@ -178,7 +178,7 @@ static void test_full(void **state)
 	expect("keys", 0, 99);
 }
 
-int main(void)
+UNIT_TESTS(function_growth)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_grown, setup, teardown),

@@ -39,7 +39,7 @@ static void test_stacks(void **state)
 	assert_string_equal(runtime, "the JVM");
 }
 
-int main(void)
+UNIT_TESTS(garbage)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stacks) };
 

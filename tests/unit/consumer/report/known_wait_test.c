@@ -146,7 +146,7 @@ static void test_mutex_of_a_condition(void **state)
 	assert_false(judge_futex(FUTEX_LOCK_PI2 | private, musl).condition);
 }
 
-int main(void)
+UNIT_TESTS(known_wait)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lock),

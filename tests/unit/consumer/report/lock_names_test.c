@@ -106,7 +106,7 @@ static void test_variables(void **state)
 	assert_int_equal(names[0].offset, offsetof(struct shelf, lock));
 	assert_string_equal(names[0].module, self);
 	assert_null(names[0].memory);
-	expect_said(&names[0], "lock lock_names_test_shelf in consumer_lock_names_test");
+	expect_said(&names[0], "lock lock_names_test_shelf in consumer_report_test");
 	assert_null(names[1].module);
 	assert_null(names[1].symbol);
 	assert_non_null(names[1].memory);
@@ -261,7 +261,7 @@ static void test_none(void **state)
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
-int main(int argc, char **argv)
+UNIT_TESTS(lock_names)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_variables), EACH(test_reasons), EACH(test_stripped),

@@ -72,7 +72,7 @@ static void test_bounded(void **state)
 		}
 }
 
-int main(void)
+UNIT_TESTS(module_advice)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sentences),

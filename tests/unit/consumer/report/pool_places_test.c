@@ -130,7 +130,7 @@ static void test_limit(void **state)
 	pool_places_done(&places);
 }
 
-int main(void)
+UNIT_TESTS(pool_places)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_starved),

@@ -127,7 +127,7 @@ static void test_missing(void **state)
 	session_result_free(s);
 }
 
-int main(void)
+UNIT_TESTS(session_block)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,

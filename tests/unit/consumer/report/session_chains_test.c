@@ -163,7 +163,7 @@ static void test_says(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(session_chains)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_line, report_testing_setup,

@@ -112,7 +112,7 @@ static void test_memory_stall(void **state)
 	jsonw_done(&w);
 }
 
-int main(void)
+UNIT_TESTS(session_cpu)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_places, setup, teardown),

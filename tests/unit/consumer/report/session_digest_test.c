@@ -433,7 +433,7 @@ static void test_headline_long(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(session_digest)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_top_order, setup, teardown),

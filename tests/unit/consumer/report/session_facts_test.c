@@ -77,7 +77,7 @@ static void test_other_resource(void **state)
 	session_result_free(s);
 }
 
-int main(void)
+UNIT_TESTS(session_facts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),

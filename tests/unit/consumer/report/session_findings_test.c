@@ -218,7 +218,7 @@ static void test_late(void **state)
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
-int main(void)
+UNIT_TESTS(session_findings)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_unknown),	    EACH(test_chain), EACH(test_queue),

@@ -278,7 +278,7 @@ static void test_missing(void **state)
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
-int main(void)
+UNIT_TESTS(session_locks)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_lines),

@@ -123,7 +123,7 @@ static void test_not_wanted(void **state)
 	session_result_free(s);
 }
 
-int main(void)
+UNIT_TESTS(session_neighbours)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,

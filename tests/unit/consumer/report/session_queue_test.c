@@ -150,7 +150,7 @@ static void test_lost(void **state)
 	session_result_free(s);
 }
 
-int main(void)
+UNIT_TESTS(session_queue)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,

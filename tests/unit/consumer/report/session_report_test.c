@@ -272,7 +272,7 @@ static void test_reporter_stuck(void **state)
 	report_thread_stop(NULL, 1);
 }
 
-int main(void)
+UNIT_TESTS(session_report)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, report_testing_setup,

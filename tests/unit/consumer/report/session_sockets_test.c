@@ -109,7 +109,7 @@ static void test_addresses(void **state)
 	assert_string_equal(text, "[::]:80");
 }
 
-int main(void)
+UNIT_TESTS(session_sockets)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,

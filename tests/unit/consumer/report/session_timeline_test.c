@@ -139,7 +139,7 @@ static void test_little(void **state)
 	session_result_free(s);
 }
 
-int main(void)
+UNIT_TESTS(session_timeline)
 {
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(test_##name, report_testing_setup, report_testing_teardown)

@@ -358,7 +358,7 @@ static void test_in_cgroup(void **state)
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
-int main(void)
+UNIT_TESTS(session_verdict)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_unsampled),	    EACH(test_partly_sampled),

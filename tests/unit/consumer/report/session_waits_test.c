@@ -302,7 +302,7 @@ static void test_long_names(void **state)
 	session_waits_done(&s);
 }
 
-int main(void)
+UNIT_TESTS(session_waits)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_of_a_resource), cmocka_unit_test(test_exact),

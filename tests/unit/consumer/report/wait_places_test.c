@@ -116,7 +116,7 @@ static void test_full(void **state)
 	wait_places_done(&p);
 }
 
-int main(void)
+UNIT_TESTS(wait_places)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_heaviest),

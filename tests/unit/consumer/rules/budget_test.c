@@ -78,7 +78,7 @@ static void test_budget_random(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(budget)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_budget),

@@ -235,7 +235,7 @@ static void test_full(void **state)
 	close_tries(&pins);
 }
 
-int main(void)
+UNIT_TESTS(ruleset)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_references), cmocka_unit_test(test_keys),

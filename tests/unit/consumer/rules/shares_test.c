@@ -183,7 +183,7 @@ static void test_top(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(shares)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_owners), EACH(test_yields), EACH(test_capture),

@@ -58,7 +58,7 @@ static void test_apart(void **state)
 	assert_true(counter_history_from(&h, 0)->time_ns <= 29 * NSEC_PER_SEC);
 }
 
-int main(void)
+UNIT_TESTS(counter_history)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),

@@ -291,7 +291,7 @@ static void test_contradicted(void **state)
 	fake_free(f);
 }
 
-int main(void)
+UNIT_TESTS(drain_build_ids)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decode_build_id),

@@ -223,7 +223,7 @@ static void test_routes(void **state)
 	fake_free(f);
 }
 
-int main(void)
+UNIT_TESTS(drain)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decode_raw),

@@ -159,7 +159,7 @@ static void test_hold_in_a_pass(void **state)
 	assert_int_equal(control.look_epoch, epoch + 1);
 }
 
-int main(void)
+UNIT_TESTS(looks)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_within_budget, setup, teardown),

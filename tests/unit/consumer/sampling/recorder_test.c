@@ -205,7 +205,7 @@ static void test_many_cpus(void **state)
 	recorder_done(&r);
 }
 
-int main(void)
+UNIT_TESTS(recorder)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filters),	   cmocka_unit_test(test_bound),

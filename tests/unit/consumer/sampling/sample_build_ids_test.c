@@ -162,7 +162,7 @@ static void test_nothing(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(sample_build_ids)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),

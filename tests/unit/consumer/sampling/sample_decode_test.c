@@ -229,7 +229,7 @@ static void test_interrupted(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(sample_decode)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_known), EACH(test_missing), EACH(test_found_stays), EACH(test_walked),

@@ -100,7 +100,7 @@ static void test_parts(void **state)
 	assert_null(sample_record_addresses(told));
 }
 
-int main(void)
+UNIT_TESTS(sample_record)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid),

@@ -481,7 +481,7 @@ static void a_signal_is_attached_once_for_all(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(sampler)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(follows_the_watches),

@@ -198,7 +198,7 @@ static void test_budget_of_all(void **state)
 	stack_table_done(&tables[0]);
 }
 
-int main(void)
+UNIT_TESTS(stack_table)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),	    cmocka_unit_test(test_different),

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/sampling/wait_files.h"
 #include "consumer/sampling/wait_objects.h"
@@ -164,7 +162,7 @@ static void test_objects(void **state)
 	wait_objects_done(&o);
 }
 
-int main(void)
+UNIT_TESTS(wait_files)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),	  cmocka_unit_test(test_cut),

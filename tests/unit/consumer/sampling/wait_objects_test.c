@@ -349,7 +349,7 @@ static void test_full(void **state)
 	assert_int_equal(wait_objects_add(&objects, &on), 0);
 }
 
-int main(void)
+UNIT_TESTS(wait_objects)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_same, setup, teardown),

@@ -280,7 +280,7 @@ static void test_unknown(void **state)
 	assert_int_equal(each(0).open, 1);
 }
 
-int main(void)
+UNIT_TESTS(wait_recorder)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),

@@ -73,7 +73,7 @@ static void test_write(void **state)
 		     "{\"trigger\":\"quiet\",\"triggers\":1}]}");
 }
 
-int main(void)
+UNIT_TESTS(held_triggers)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sum),

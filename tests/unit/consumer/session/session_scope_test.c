@@ -154,7 +154,7 @@ static void test_scope_outlives_a_push(void **state)
 	assert_int_equal(counted("during", "emitted"), 3);
 }
 
-int main(void)
+UNIT_TESTS(session_scope)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_scope),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -58,7 +53,7 @@ static void test_ends_already(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(test_##name, setup)
 
-int main(void)
+UNIT_TESTS(session_stop)
 {
 	const struct CMUnitTest tests[] = { TEST(ends_now), TEST(none_runs), TEST(ends_already) };
 

@@ -320,7 +320,7 @@ static void test_order_held(void **state)
 	assert_int_equal(fake_count(fake, "trigger.held"), 1);
 }
 
-int main(void)
+UNIT_TESTS(session)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_account),	   EACH(test_late),	  EACH(test_other_epoch),

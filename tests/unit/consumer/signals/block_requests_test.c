@@ -193,7 +193,7 @@ static void test_words(void **state)
 	assert_int_equal(block_requests_size_bytes(5), 0);
 }
 
-int main(void)
+UNIT_TESTS(block_requests)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_difference), cmocka_unit_test(test_neighbours),

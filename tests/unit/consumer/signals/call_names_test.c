@@ -22,7 +22,7 @@ static void test_names(void **state)
 	assert_null(call_names_get(ACCOUNT_CALL_COMPAT));
 }
 
-int main(void)
+UNIT_TESTS(call_names)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names) };
 

@@ -143,7 +143,7 @@ static void test_unreadable(void **state)
 	assert_null(times.items);
 }
 
-int main(void)
+UNIT_TESTS(call_times)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_difference, setup, teardown),

@@ -179,7 +179,7 @@ static void test_wanted(void **state)
 	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_LOCK);
 }
 
-int main(void)
+UNIT_TESTS(context_switches)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),

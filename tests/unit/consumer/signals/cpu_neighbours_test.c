@@ -132,7 +132,7 @@ static void test_unreadable(void **state)
 	signals_free(s);
 }
 
-int main(void)
+UNIT_TESTS(cpu_neighbours)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_ledger_closes, begin_test, end_test),

@@ -185,7 +185,7 @@ static void test_verdict_says_ticks(void **state)
 	assert_string_equal(why, "");
 }
 
-int main(void)
+UNIT_TESTS(ledger)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),

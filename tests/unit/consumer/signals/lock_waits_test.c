@@ -375,7 +375,7 @@ static void test_words(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(lock_waits)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_difference), EACH(test_open),	    EACH(test_filters),

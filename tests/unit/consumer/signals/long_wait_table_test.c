@@ -83,7 +83,7 @@ static void test_sweep(void **state)
 	assert_null(sweep.elements);
 }
 
-int main(void)
+UNIT_TESTS(long_wait_table)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),

@@ -249,7 +249,7 @@ static void test_slices(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(long_waits)
 {
 	static const struct CMUnitTest tests[] = {
 		EACH(test_waits),  EACH(test_open),   EACH(test_used_again),

@@ -269,7 +269,7 @@ static void test_unreadable_is_not_zero(void **state)
 	fake->a.pins.neighbours_fd = fd;
 }
 
-int main(void)
+UNIT_TESTS(neighbours)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_each_session_has_its_own_time, begin_test,

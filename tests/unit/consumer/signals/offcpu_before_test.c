@@ -282,7 +282,7 @@ static void test_of_others(void **state)
 	assert_int_equal(taken.phase[PHASE_BEFORE].attempted, 0);
 }
 
-int main(void)
+UNIT_TESTS(offcpu_before)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_along, setup, teardown),

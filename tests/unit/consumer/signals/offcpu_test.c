@@ -431,7 +431,7 @@ static void test_kinds(void **state)
 	assert_string_equal(wait_kind_name(wait_kind_state(&r)), "other");
 }
 
-int main(void)
+UNIT_TESTS(offcpu)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {

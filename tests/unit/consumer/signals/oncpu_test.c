@@ -239,7 +239,7 @@ static void test_stack_budget(void **state)
 	assert_int_equal(fake->a.sessions.stacks.used_bytes, 0);
 }
 
-int main(void)
+UNIT_TESTS(oncpu)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_onset),

@@ -147,7 +147,7 @@ static void test_without(void **state)
 	assert_reason(s, "cannot be read");
 }
 
-int main(void)
+UNIT_TESTS(pools)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),

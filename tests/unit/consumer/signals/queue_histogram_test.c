@@ -53,7 +53,7 @@ static void test_written(void **state)
 	jsonw_done(&w);
 }
 
-int main(void)
+UNIT_TESTS(queue_histogram)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),

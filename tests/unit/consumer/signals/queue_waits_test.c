@@ -40,7 +40,7 @@ static void test_own_and_others(void **state)
 	assert_int_equal(queue_waits_others_ns(&q), 0);
 }
 
-int main(void)
+UNIT_TESTS(queue_waits)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_longest),

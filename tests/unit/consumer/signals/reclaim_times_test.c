@@ -245,7 +245,7 @@ static void test_insane(void **state)
 	assert_int_equal(all.items[0].own.open_ns, 0);
 }
 
-int main(void)
+UNIT_TESTS(reclaim_times)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_difference, setup, teardown),

@@ -249,7 +249,7 @@ static void test_without(void **state)
 	signals_free(s);
 }
 
-int main(void)
+UNIT_TESTS(runq)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),

@@ -150,7 +150,7 @@ static void test_unknown(void **state)
 	signals_free(s);
 }
 
-int main(void)
+UNIT_TESTS(signals)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_files),

@@ -25,7 +25,7 @@ static void test_insane(void **state)
 	assert_false(socket_passes_is_sane(&r, 4));
 }
 
-int main(void)
+UNIT_TESTS(socket_passes)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_insane) };
 

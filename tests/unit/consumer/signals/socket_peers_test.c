@@ -126,7 +126,7 @@ static void test_choice(void **state)
 	socket_view_done(&v);
 }
 
-int main(void)
+UNIT_TESTS(socket_peers)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_difference),

@@ -147,7 +147,7 @@ static void test_many_peers(void **state)
 	socket_view_done(&v);
 }
 
-int main(void)
+UNIT_TESTS(socket_view)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_looks),	   cmocka_unit_test(test_cut_look),

@@ -148,7 +148,7 @@ static void test_without(void **state)
 	assert_int_equal(control.calls, 77);
 }
 
-int main(void)
+UNIT_TESTS(syscall)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),

@@ -430,7 +430,7 @@ static void test_slices(void **state)
 	thread_accounts_forget(&before);
 }
 
-int main(void)
+UNIT_TESTS(thread_accounts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_difference, setup, teardown),

@@ -138,7 +138,7 @@ static void test_numbers(void **state)
 #endif
 }
 
-int main(void)
+UNIT_TESTS(thread_pools)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),

@@ -49,7 +49,7 @@ static void test_number(void **state)
 }
 
 /* How the line looks is tested with those that write one: queue_histogram_test.c. */
-int main(void)
+UNIT_TESTS(time_histogram)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounds),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -154,7 +149,7 @@ static void test_parts(void **state)
 	assert_int_equal(timeline_part(WAIT_BLOCKED + WAIT_IDLE, &client), ACCOUNT_SOCKET);
 }
 
-int main(void)
+UNIT_TESTS(timeline)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_widths), cmocka_unit_test(test_spread),

@@ -144,7 +144,7 @@ static void test_phases(void **state)
 	assert_int_equal(one->weight_ns, 1000 * MS);
 }
 
-int main(void)
+UNIT_TESTS(wait_scale)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_shares, setup, teardown),

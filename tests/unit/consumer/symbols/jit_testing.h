@@ -4,15 +4,13 @@
 #define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_JIT_TESTING_H
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "shared/abi/abi.h"
 #include "shared/tools/cleanup.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -100,7 +95,7 @@ static void test_gone(void **state)
 	kernel_symbol_reader_done(&k);
 }
 
-int main(void)
+UNIT_TESTS(kernel_symbol_reader)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_core_does_not_age),

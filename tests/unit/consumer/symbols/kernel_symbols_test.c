@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -164,7 +159,7 @@ static void test_file(void **state)
 	unlink(path);
 }
 
-int main(void)
+UNIT_TESTS(kernel_symbols)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lookup),	  cmocka_unit_test(test_windows),

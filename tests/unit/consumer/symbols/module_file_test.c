@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* module_file_test.c: files that the host's path does not give, through a broker. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -232,7 +227,7 @@ static void test_one_table_for_copies(void **state)
 	symbols_free(s);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(module_file)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_borrowed),

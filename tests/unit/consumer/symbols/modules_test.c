@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -180,7 +175,7 @@ static void test_walls(void **state)
 	free(path);
 }
 
-int main(void)
+UNIT_TESTS(modules)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_identity),     cmocka_unit_test(test_build_ids),

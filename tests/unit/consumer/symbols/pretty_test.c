@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <string.h>
 
@@ -32,7 +27,7 @@ static void test_once(void **state)
 	pretty_free(NULL);
 }
 
-int main(void)
+UNIT_TESTS(pretty)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_once),

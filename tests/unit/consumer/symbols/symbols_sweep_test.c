@@ -107,7 +107,7 @@ static void test_with_table(void **state)
 	symbols_free(s);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(symbols_sweep)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flat),

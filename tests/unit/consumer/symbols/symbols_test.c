@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -392,7 +387,7 @@ static void test_kernel_grows(void **state)
 	unlink(path);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(symbols)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_user),

@@ -4,12 +4,7 @@
  * what it has of them. What is read is whole; a build with -Db_sanitize=thread sees every access
  * that is not ordered.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -112,7 +107,7 @@ static void test_learn_and_name(void **state)
 	symbols_free(b.symbols);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(symbols_threads)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_learn_and_name) };
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -30,7 +25,7 @@ static void test_names(void **state)
 	elf_symbols_free(s);
 }
 
-int main(void)
+UNIT_TESTS(vdso)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names) };
 

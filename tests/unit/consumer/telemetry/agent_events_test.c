@@ -65,7 +65,7 @@ static void test_namespaces(void **state)
 	assert_non_null(strstr(fake_text(one, "lost"), "not watched"));
 }
 
-int main(void)
+UNIT_TESTS(agent_events)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_namespaces, setup, teardown),

@@ -118,7 +118,7 @@ static void test_rest_of_a_minute(void **state)
 	fake_free(f);
 }
 
-int main(void)
+UNIT_TESTS(health)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_once_a_minute),

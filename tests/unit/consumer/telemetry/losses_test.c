@@ -177,7 +177,7 @@ static void test_dropped_lines(void **state)
 	assert_int_equal(fake_count(fake, "error"), 1);
 }
 
-int main(void)
+UNIT_TESTS(losses)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),

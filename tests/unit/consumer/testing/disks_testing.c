@@ -2,8 +2,6 @@
 #include "tests/unit/consumer/testing/disks_testing.h"
 
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "shared/tools/macro.h"
 

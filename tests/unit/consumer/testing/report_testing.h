@@ -41,7 +41,7 @@ void report_testing_add(struct session_result *s, enum phase phase, unsigned int
 /* Reports it to the output. */
 void report_testing_report(struct session_result *s);
 
-/* Ends the output and gives its lines, each within the wall; the schema's word on all of them. */
+/* Ends the output and gives its lines, each within the limit; keeps them for the validator. */
 json_object *report_testing_finish(void);
 
 /* All of that with one session, which it frees: its last line. */

@@ -4,12 +4,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNIT_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNIT_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdlib.h>
 #include <string.h>

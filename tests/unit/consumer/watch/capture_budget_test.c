@@ -144,7 +144,7 @@ static void test_retry_of_owner(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(capture_budget)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_sessions_at_once),

@@ -209,7 +209,7 @@ static void test_stale(void **state)
 	assert_int_equal(fake_count(fake, "oom"), 1);
 }
 
-int main(void)
+UNIT_TESTS(oom_watch)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_line, setup, teardown),

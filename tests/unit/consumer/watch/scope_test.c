@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -51,7 +46,7 @@ static void test_read(void **state)
 	assert_int_equal(scope_read(fd, &s), -EBADF);
 }
 
-int main(void)
+UNIT_TESTS(scope)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),

@@ -120,7 +120,7 @@ static void test_of_root(void **state)
 	p[0]->watch = p[1]->watch = NULL;
 }
 
-int main(void)
+UNIT_TESTS(watch_facts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_due, setup, teardown),

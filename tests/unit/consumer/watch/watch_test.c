@@ -259,7 +259,7 @@ static void test_write(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+UNIT_TESTS(watch)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_slots),    EACH(test_displaced), EACH(test_gone),  EACH(test_map_fails),

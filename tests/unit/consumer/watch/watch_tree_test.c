@@ -181,7 +181,7 @@ static void test_end(void **state)
 	close(fd);
 }
 
-int main(void)
+UNIT_TESTS(watch_tree)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_late, setup, teardown),

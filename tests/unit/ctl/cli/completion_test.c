@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -135,7 +130,7 @@ static void test_no_such_shell(void **state)
 	assert_string_equal(text, "");
 }
 
-int main(void)
+UNIT_TESTS(completion)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bash),	      cmocka_unit_test(test_zsh),

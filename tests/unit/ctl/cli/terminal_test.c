@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -114,7 +109,7 @@ static void test_styles(void **state)
 	assert_int_equal(terminal_columns(99), 80);
 }
 
-int main(void)
+UNIT_TESTS(terminal)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, forget, forget)
 	const struct CMUnitTest tests[] = {

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,7 +169,7 @@ static void test_table_fits(void **state)
 				   "  1  a_fun..name_  libcr..cters  because\n");
 }
 
-int main(void)
+UNIT_TESTS(text)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_duration),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +54,7 @@ static void test_shorten(void **state)
 	terminal_use(&(struct terminal){ 0 });
 }
 
-int main(void)
+UNIT_TESTS(text_width)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_width),

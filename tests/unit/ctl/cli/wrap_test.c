@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +71,7 @@ static void test_not(void **state)
 	terminal_use(&(struct terminal){ 0 });
 }
 
-int main(void)
+UNIT_TESTS(wrap)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* capture --wait against an agent that answers each request as the test wants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -198,7 +193,7 @@ static void says_what_fails(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(capture)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(follows_until_the_end), TEST(exits_by_the_worst_verdict),

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `trocar check` with scripts in the loader's place; the loader's own output is compared by
  * tests/unit/loader/load_test.sh. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +109,7 @@ static void cannot_run(void **state)
 	assert_string_equal(out, "");
 }
 
-int main(void)
+UNIT_TESTS(loader_check)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(words_and_output, setup, teardown),

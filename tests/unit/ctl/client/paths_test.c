@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <string.h>
 
@@ -36,7 +31,7 @@ static void test_paths(void **state)
 	assert_int_equal(paths_number(tree.nodes, "x.y"), 0);
 }
 
-int main(void)
+UNIT_TESTS(paths)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),

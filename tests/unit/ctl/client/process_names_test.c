@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -33,7 +28,7 @@ static void finds_this_process(void **state)
 	assert_int_equal(names.count, 0);
 }
 
-int main(void)
+UNIT_TESTS(process_names)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_this_process),

@@ -117,7 +117,7 @@ static void checks_without_an_agent(void **state)
 	assert_int_equal(run("rules check"), COMMAND_USAGE);
 }
 
-int main(void)
+UNIT_TESTS(rules_check)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(asks_an_agent, setup, teardown),

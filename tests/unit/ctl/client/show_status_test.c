@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +166,7 @@ static void test_odd(void **state)
 	has("  -  -  no stall  0 sessions\n");
 }
 
-int main(void)
+UNIT_TESTS(show_status)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, forget, forget)
 	const struct CMUnitTest tests[] = {

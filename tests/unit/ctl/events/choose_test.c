@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -105,7 +100,7 @@ static void test_foreign_ids(void **state)
 	prints("", "trocar: --session a is the beginning of several: a\\x1b1 a\\x1b2\n");
 }
 
-int main(void)
+UNIT_TESTS(choose)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = { TEST(newest), TEST(beginnings), TEST(report), TEST(all),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdbool.h>
 #include <zlib.h>
@@ -139,7 +134,7 @@ static void test_order(void **state)
 	assert_string_equal(events_out, "web;f 1\n");
 }
 
-int main(void)
+UNIT_TESTS(input)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = { TEST(rotated), TEST(again), TEST(other_programs),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -110,7 +105,7 @@ static void test_errors_are_told(void **state)
 	fd = -1;
 }
 
-int main(void)
+UNIT_TESTS(lines)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_and_cut_lines),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -116,7 +111,7 @@ static void test_elsewhere(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(progress)
 {
 	const struct CMUnitTest tests[] = { TEST(terminal), TEST(without_length),
 					    TEST(more_than_all), TEST(elsewhere) };

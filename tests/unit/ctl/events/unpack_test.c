@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -214,7 +209,7 @@ static void test_read_errors(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(unpack)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(forms), TEST(short), TEST(cut), TEST(damaged), TEST(bombs), TEST(read_errors),

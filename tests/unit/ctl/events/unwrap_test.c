@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +113,7 @@ static void test_left_out(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(unwrap)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(before_it),     TEST(around_it), TEST(other_orders),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -118,7 +113,7 @@ static void test_refused(void **state)
 			fail_msg("taken: %s", texts[i]);
 }
 
-int main(void)
+UNIT_TESTS(when)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_before_now),	cmocka_unit_test(test_local),

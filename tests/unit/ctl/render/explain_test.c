@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The command that says in sentences why a session's service stalled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -92,7 +87,7 @@ static void test_hostile_keys(void **state)
 	assert_null(strstr(events_out, "rm"));
 }
 
-int main(void)
+UNIT_TESTS(explain)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {

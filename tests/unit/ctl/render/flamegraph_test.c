@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* trocar flamegraph and trocar diff, by what stands in their text; tests/pictures looks at them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -252,7 +247,7 @@ static void test_difference_as_a_picture(void **state)
 	has("width=\"97.00\"");
 }
 
-int main(void)
+UNIT_TESTS(flamegraph)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The reader, the selection and `trocar folded`, by whole command lines on files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "shared/tools/cleanup.h"
 #include "tests/unit/ctl/events_testing.h"
@@ -380,7 +375,7 @@ static void test_objects_in_frames(void **state)
 	assert_string_equal(events_out, "c;a 1\n");
 }
 
-int main(void)
+UNIT_TESTS(folded)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {

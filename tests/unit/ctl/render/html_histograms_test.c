@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pictures of how long waits were, by what stands in the page; tests/pictures looks at it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "ctl/render/html_histograms.h"
 #include "tests/unit/ctl/events_testing.h"
@@ -76,7 +71,7 @@ static void test_limit(void **state)
 	has("<p>and 3 more in the lines</p>");
 }
 
-int main(void)
+UNIT_TESTS(html_histograms)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = { TEST(pictures), TEST(limit) };

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* trocar html, by what stands in its text; tests/pictures looks at the page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +191,7 @@ static void test_base64(void **state)
 	text = NULL;
 }
 
-int main(void)
+UNIT_TESTS(html)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The wire format by known bytes, and whole profiles by a decoder that shares nothing with it. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/runner/unit.h"
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <zlib.h>
@@ -329,7 +324,7 @@ static void test_terminal(void **state)
 	close(fd);
 }
 
-int main(void)
+UNIT_TESTS(pprof)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {

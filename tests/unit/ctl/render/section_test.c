@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +64,7 @@ static void test_count(void **state)
 	assert_string_equal(many, "12 samples");
 }
 
-int main(void)
+UNIT_TESTS(section)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, forget, forget)
 	const struct CMUnitTest tests[] = {

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -93,7 +88,7 @@ static void test_odd(void **state)
 	assert_non_null(strstr(events_out, "  held back (-): 1 trigger, -, in -\n"));
 }
 
-int main(void)
+UNIT_TESTS(text_report_asides)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = { TEST(held), TEST(errors), TEST(rejected),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The part of the text report about wait chains, and what `explain` makes of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -79,7 +74,7 @@ static void test_explain(void **state)
 	assert_null(strstr(events_out, "link by link"));
 }
 
-int main(void)
+UNIT_TESTS(text_report_chains)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_report, events_setup, events_teardown),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The part of the text report about disks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -113,7 +108,7 @@ static void test_many(void **state)
 	has("\n104 lines of this session are left out: more than 4096 of one type\n");
 }
 
-int main(void)
+UNIT_TESTS(text_report_disks)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_disks, events_setup, events_teardown),

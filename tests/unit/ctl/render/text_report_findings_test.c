@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the report says of why it was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -53,7 +48,7 @@ static void test_none(void **state)
 	assert_null(strstr(events_out, "findings"));
 }
 
-int main(void)
+UNIT_TESTS(text_report_findings)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = { TEST(findings), TEST(none) };

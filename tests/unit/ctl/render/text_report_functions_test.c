@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -107,7 +102,7 @@ static void test_top(void **state)
 	assert_int_equal(events_command("report", "--top", "0", events_file, NULL), COMMAND_USAGE);
 }
 
-int main(void)
+UNIT_TESTS(text_report_functions)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The part of the text report about memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -51,7 +46,7 @@ static void test_kills(void **state)
 	    "  b (pid 78); the machine had no more\n");
 }
 
-int main(void)
+UNIT_TESTS(text_report_memory)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_stall, events_setup, events_teardown),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The part of the text report about threads that were short of memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -56,7 +51,7 @@ static void test_reclaim(void **state)
 	assert_null(strstr(events_out, "looked for memory"));
 }
 
-int main(void)
+UNIT_TESTS(text_report_reclaim)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_reclaim, events_setup, events_teardown),

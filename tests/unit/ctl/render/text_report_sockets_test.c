@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The part of the text report about sockets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -51,7 +46,7 @@ static void test_sockets(void **state)
 	assert_null(strstr(events_out, "connections of TCP"));
 }
 
-int main(void)
+UNIT_TESTS(text_report_sockets)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sockets, events_setup, events_teardown),

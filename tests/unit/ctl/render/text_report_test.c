@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -432,7 +427,7 @@ static void test_odd_lines(void **state)
 	has("  without names: - frames of - (-)\n");
 }
 
-int main(void)
+UNIT_TESTS(text_report)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -90,7 +85,7 @@ static void test_odd(void **state)
 	has("  3 more pools, ");
 }
 
-int main(void)
+UNIT_TESTS(text_report_timeline)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, plain, events_teardown)
 	const struct CMUnitTest tests[] = {

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -106,7 +101,7 @@ static void test_lies(void **state)
 	assert_int_equal(answer_read(data, bytes, &back), -EBADMSG);
 }
 
-int main(void)
+UNIT_TESTS(answer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_without_name),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -226,7 +221,7 @@ static void test_swapped(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(int argc, char *argv[])
+UNIT_TESTS(debug_files)
 {
 	const struct CMUnitTest tests[] = { TEST(folder),	   TEST(cache),
 					    TEST(module_and_root), TEST(other_build),

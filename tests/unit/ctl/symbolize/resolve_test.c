@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <dirent.h>
 #include <link.h>
@@ -378,7 +373,7 @@ static void test_agent_agrees_on_libraries(void **state)
 	debug_files_done(&debug);
 }
 
-int main(int argc, char *argv[])
+UNIT_TESTS(resolve)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layouts),

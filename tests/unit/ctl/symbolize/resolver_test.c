@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +108,7 @@ static void test_killed(void **state)
 	resolver_stop(&r, false);
 }
 
-int main(int argc, char *argv[])
+UNIT_TESTS(resolver)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_asks_and_ends),

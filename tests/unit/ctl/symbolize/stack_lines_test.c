@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -173,7 +168,7 @@ static void test_callers(void **state)
 	assert_int_equal(stack_lines_frame(&l, &user, "{}", 2, &nothing), -E2BIG);
 }
 
-int main(void)
+UNIT_TESTS(stack_lines)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_found), cmocka_unit_test(test_found),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The command as a whole, on event lines of the specimens. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <inttypes.h>
 
@@ -236,7 +231,7 @@ static void test_options(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, events_teardown)
 
-int main(int argc, char *argv[])
+UNIT_TESTS(symbolize)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(by_module),     TEST(by_folder),	TEST(missing),	    TEST(other_build),

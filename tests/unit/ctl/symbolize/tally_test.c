@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -153,7 +148,7 @@ static void test_odd_rows(void **state)
 			    "\"symbolized\":{\"named\":3,\"unnamed\":2}}");
 }
 
-int main(void)
+UNIT_TESTS(tally)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_of_a_module), cmocka_unit_test(test_some_of_a_module),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +81,7 @@ static void test_empty(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(hot)
 {
 	const struct CMUnitTest tests[] = { TEST(totals), TEST(kinds), TEST(empty) };
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The dispatcher with operations that only say that they ran. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <string.h>
 
 #include "loader/broker/broker_dispatch.h"
@@ -317,7 +312,7 @@ static void refuses_connections(void **state)
 	assert_int_equal(d.own.refused[REFUSAL_BUSY], 1);
 }
 
-int main(void)
+UNIT_TESTS(broker_dispatch)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(grants, setup),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Each case is a child: descriptor 3 and the environment are its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -91,7 +86,7 @@ static void another_kind(void **state)
 	assert_int_equal(take((struct world){ 0, false, "self", "1" }), -EPROTOTYPE);
 }
 
-int main(void)
+UNIT_TESTS(broker_listen)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes),

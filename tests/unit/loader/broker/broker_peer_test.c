@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is known of an asker, and its own process counted; attackers are tests/broker's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -214,7 +209,7 @@ static void messages_on_a_connection(void **state)
 	close(pair[1]);
 }
 
-int main(void)
+UNIT_TESTS(broker_peer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),

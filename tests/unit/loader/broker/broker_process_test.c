@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes by their /proc directory; the mapped files themselves are tests/broker's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -200,7 +195,7 @@ static void reused_between_the_checks(void **state)
 	end(pid);
 }
 
-int main(void)
+UNIT_TESTS(broker_process)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stat_texts),	cmocka_unit_test(stat_texts_that_are_none),

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workers that do their work, are late, and end without a word; those that no signal ends are
  * tests/broker's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -174,7 +169,7 @@ static void no_more_than_may_be(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(broker_worker)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(brings_what_it_opened),	   TEST(brings_what_it_counted),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Questions to the BTF of the kernel that the test runs on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <linux/btf.h>
 
@@ -59,7 +54,7 @@ static void without(void **state)
 	preflight_btf_done(&b);
 }
 
-int main(void)
+UNIT_TESTS(preflight_btf)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_every_kernel_has),

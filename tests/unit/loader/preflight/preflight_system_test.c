@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Why pressure is missing, by what is seen of it; the other probes are preflight_test's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <string.h>
 
@@ -38,7 +33,7 @@ static void psi_is_told_apart(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(preflight_system)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(psi_is_told_apart),

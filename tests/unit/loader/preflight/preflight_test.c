@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All rows, asked of the kernel that the test runs on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +63,7 @@ static void json_is_json(void **state)
 	jsonw_done(&w);
 }
 
-int main(void)
+UNIT_TESTS(preflight)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_whole),

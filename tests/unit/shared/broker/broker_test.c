@@ -39,7 +39,7 @@ static void names_every_refusal_once(void **state)
 	assert_string_equal(broker_refusal_help(UINT32_MAX), "unknown");
 }
 
-int main(void)
+UNIT_TESTS(broker)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_the_lengths),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -163,7 +158,7 @@ static void test_lies(void **state)
 	assert_int_equal(read_bytes(&s, sizeof(s.header) - 1, &id), -EBADMSG);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(build_id)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_of_real_files),

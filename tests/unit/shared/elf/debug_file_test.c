@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "shared/elf/debug_file.h"
 #include "tests/unit/shared/elf/elf_testing.h"
@@ -125,7 +120,7 @@ static void test_moved(void **state)
 	elf_testing_lacks(read_split("moved", elf_testing_folder, "/none"), "specimen_local");
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(debug_file)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_debug_file_by_build_id),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/shared/elf/elf_testing.h"
 
@@ -18,7 +13,7 @@ static void test_debugdata(void **state)
 	elf_testing_lacks(elf_testing_read("mini_bomb"), "specimen_local");
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_debugdata)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_debugdata),

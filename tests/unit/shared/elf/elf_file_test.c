@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -185,7 +180,7 @@ static void test_swapped(void **state)
 	assert_true(opened > 0 && refused > 0);
 }
 
-int main(void)
+UNIT_TESTS(elf_file)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_regular),	      cmocka_unit_test(test_written_since),

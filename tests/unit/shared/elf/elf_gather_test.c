@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* elf_gather_test.c: addresses become file offsets, and what a broken source had is forgotten. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 
@@ -139,7 +134,7 @@ static void test_apart(void **state)
 	elf_symbols_free(s);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_gather)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bias),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/shared/elf/elf_testing.h"
 
@@ -143,7 +138,7 @@ static void test_text_start_of_program(void **state)
 	elf_symbols_free(whole);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_go)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_go_layouts),

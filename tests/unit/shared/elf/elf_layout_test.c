@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 
@@ -80,7 +75,7 @@ static void test_lies(void **state)
 	assert_false(elf_reader_address(&e, segments[1].p_offset - 1, &address));
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_layout)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_debug_file),

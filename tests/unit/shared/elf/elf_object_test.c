@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -175,7 +170,7 @@ static void test_foreign(void **state)
 	assert_int_equal(elf_object_find(&image, &o, 1, &file), -ENOEXEC);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_object)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_variables),

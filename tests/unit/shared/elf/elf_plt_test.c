@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/shared/elf/elf_testing.h"
 
@@ -60,7 +55,7 @@ static void test_static(void **state)
 	close(image.fd);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_plt)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plt),

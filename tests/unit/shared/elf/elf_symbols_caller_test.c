@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* elf_symbols_caller_test.c: which function a return address belongs to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "tests/unit/shared/elf/elf_testing.h"
 
@@ -33,7 +28,7 @@ static void test_find_caller(void **state)
 	elf_symbols_free(s);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_symbols_caller)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find_caller),

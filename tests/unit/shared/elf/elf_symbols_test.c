@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -463,7 +458,7 @@ static void test_build_id_alone(void **state)
 	elf_symbols_free(s);
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(elf_symbols)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_agrees_with_libelf),

@@ -3,12 +3,7 @@
 #ifndef TROCAR_TESTS_UNIT_SHARED_ELF_ELF_TESTING_H
 #define TROCAR_TESTS_UNIT_SHARED_ELF_ELF_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <fcntl.h>
 #include <limits.h>

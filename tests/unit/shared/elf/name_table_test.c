@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -255,7 +250,7 @@ static void test_empty(void **state)
 	name_table_done(&n);
 }
 
-int main(void)
+UNIT_TESTS(name_table)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounds),

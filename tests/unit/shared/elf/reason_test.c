@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,7 +31,7 @@ static void test_of_elf(void **state)
 	assert_int_equal(reason_of_elf(-EIO), REASON_READ_ERROR);
 }
 
-int main(void)
+UNIT_TESTS(reason)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),

@@ -422,7 +422,7 @@ static int teardown(void **state)
 	return rmdir(base);
 }
 
-int main(void)
+UNIT_TESTS(cgroupfs)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_the_modes_apart),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Texts of mount tables; the mounts themselves are tests/broker's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <string.h>
 
@@ -136,7 +131,7 @@ static void escapes(void **state)
 	assert_string_equal(to, "");
 }
 
-int main(void)
+UNIT_TESTS(mounts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types),

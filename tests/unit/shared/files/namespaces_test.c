@@ -81,7 +81,7 @@ static void tells_a_part(void **state)
 	assert_int_equal(rmdir(below), 0);
 }
 
-int main(void)
+UNIT_TESTS(namespaces)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_new_namespaces),

@@ -232,7 +232,7 @@ static void waits_for_no_server(void **state)
 	assert_int_equal(other, -EREMOTE);
 }
 
-int main(void)
+UNIT_TESTS(regular)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opens_what_is_held),	cmocka_unit_test(refuses_all_else),

@@ -126,7 +126,7 @@ static void compares_whole_strings(void **state)
 	assert_null(json_node_string(read_text("1")));
 }
 
-int main(void)
+UNIT_TESTS(json_node)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_kinds),

@@ -149,7 +149,7 @@ static void test_first_fault_stays(void **state)
 	assert_string_equal(s.fault, "want a JSON value");
 }
 
-int main(void)
+UNIT_TESTS(json_reader)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_takes_json),

@@ -213,7 +213,7 @@ static void refuses_what_is_too_long(void **state)
 	assert_int_equal(json_tree_read("1", JSON_TREE_BYTES + 1, NESTING, &tree, &fault), -EFBIG);
 }
 
-int main(void)
+UNIT_TESTS(json_tree)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_the_places),    cmocka_unit_test(decodes_keys),

@@ -230,7 +230,7 @@ static void rewinds(void **state)
 	is(&w, "[2]"); /* the comma is rewound too */
 }
 
-int main(void)
+UNIT_TESTS(jsonw)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_structure),

@@ -144,7 +144,7 @@ static void deepest_nesting_fits(void **state)
 	assert_string_equal(rules_match_cgroup(p.rules, "/pppq")->name, "g4");
 }
 
-int main(void)
+UNIT_TESTS(rules_index)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_matches_are_faults),

@@ -83,7 +83,7 @@ static void bounds_all_names(void **state)
 	assert_only_fault(&p, "/rules/156/match/comm", "10048 names; must have at most 10000");
 }
 
-int main(void)
+UNIT_TESTS(rules_names)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_list_of_names),

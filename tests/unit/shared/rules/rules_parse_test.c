@@ -434,7 +434,7 @@ static void writes_faults(void **state)
 	assert_memory_equal(w.data, right, w.bytes);
 }
 
-int main(void)
+UNIT_TESTS(rules_parse)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_all_keys),

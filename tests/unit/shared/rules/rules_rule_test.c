@@ -75,7 +75,7 @@ static void inherited_signals_are_judged(void **state)
 	assert_non_null(strstr(p.warnings.items[0].message, "/defaults/capture/signals"));
 }
 
-int main(void)
+UNIT_TESTS(rules_rule)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_inherit),

@@ -363,7 +363,7 @@ static void names_are_the_tables(void **state)
 	assert_string_equal(rules_signal_name(SIGNAL_RUNTIME), "runtime");
 }
 
-int main(void)
+UNIT_TESTS(rules)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_is_not_prefix),

@@ -113,7 +113,7 @@ static void remembers_the_place_of_a_match(void **state)
 	assert_int_equal(p.rules->rules[1].match_column, 11);
 }
 
-int main(void)
+UNIT_TESTS(rules_warnings)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_was_not_meant),

@@ -53,7 +53,7 @@ static void clocks_run(void **state)
 	assert_in_range(clock_real_ns() / NSEC_PER_SEC, (uint64_t)now - 2, (uint64_t)now + 60);
 }
 
-int main(void)
+UNIT_TESTS(clock)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_known_moments),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -62,7 +57,7 @@ static void here(void **state)
 	free(cpus);
 }
 
-int main(void)
+UNIT_TESTS(cpus)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +116,7 @@ static void test_walls(void **state)
 	assert_string_equal(text, "untouched");
 }
 
-int main(void)
+UNIT_TESTS(demangle)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_languages),

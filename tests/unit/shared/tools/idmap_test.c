@@ -129,7 +129,7 @@ static void a_crowd_leaves_nothing(void **state)
 	assert_int_equal(idmap_put(&m, 1, &value), -ENOSPC);
 }
 
-int main(void)
+UNIT_TESTS(idmap)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_table_answers),	cmocka_unit_test(puts_gets_replaces),

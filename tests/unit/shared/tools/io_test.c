@@ -121,7 +121,7 @@ static void writes_all(void **state)
 	assert_memory_equal(data, sent, size);
 }
 
-int main(void)
+UNIT_TESTS(io)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_files_whole),

@@ -111,7 +111,7 @@ static void keeps_errno(void **state)
 	assert_string_equal(text, "");
 }
 
-int main(void)
+UNIT_TESTS(log)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_name_and_message),

@@ -98,7 +98,7 @@ static void test_segments(void **state)
 	assert_string_equal(text, "one two 8");
 }
 
-int main(void)
+UNIT_TESTS(memory)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_freed_blocks),

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A table with a row of each type, and each fault with its words; the programs' own tables are
  * tested by the options_test of each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +244,7 @@ static void help(void **state)
 			    "  --list ITEM            items (up to 2 times)\n");
 }
 
-int main(void)
+UNIT_TESTS(option_table)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(presets),	  cmocka_unit_test(both_spellings),

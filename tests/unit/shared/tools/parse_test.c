@@ -43,7 +43,7 @@ static void holds_the_walls(void **state)
 	assert_int_equal(n, 7);
 }
 
-int main(void)
+UNIT_TESTS(parse)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_whole_numbers),

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "shared/tools/path_text.h"
 #include "shared/tools/utf8.h"
@@ -90,7 +88,7 @@ static void test_all(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(path_text)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short),

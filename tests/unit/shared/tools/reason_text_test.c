@@ -56,7 +56,7 @@ static void refuses_what_is_no_text(void **state)
 	assert_false(reason_text_is_right("\xed\xa0\x80", 3));
 }
 
-int main(void)
+UNIT_TESTS(reason_text)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_words),

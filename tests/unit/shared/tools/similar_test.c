@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "shared/tools/macro.h"
 #include "shared/tools/similar.h"
@@ -57,7 +52,7 @@ static void long_words(void **state)
 	assert_int_equal(distance, 1);
 }
 
-int main(void)
+UNIT_TESTS(similar)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_letter_in_three),

@@ -86,7 +86,7 @@ static void knows_what_drives_a_terminal(void **state)
 	assert_int_equal(code, 0x202e);
 }
 
-int main(void)
+UNIT_TESTS(utf8)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_every_sequence),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/unwind/cfi/cfi_bytes.h"
 
@@ -107,7 +102,7 @@ static void test_pointers(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(cfi_bytes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leb128),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/unwind/cfi/cfi_entry.h"
 #include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
@@ -151,7 +146,7 @@ static void test_wide(void **state)
 	assert_int_equal(entry.next, f.bytes);
 }
 
-int main(void)
+UNIT_TESTS(cfi_entry)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_augmentations), cmocka_unit_test(test_refused),

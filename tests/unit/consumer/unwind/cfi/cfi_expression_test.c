@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <string.h>
 
@@ -99,7 +94,7 @@ static void test_plt(void **state)
 	}
 }
 
-int main(void)
+UNIT_TESTS(cfi_expression)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <string.h>
 
@@ -22,7 +17,7 @@ static void test_words(void **state)
 	assert_string_equal(cfi_loss_word(CFI_LOSS_DEPTH), "depth");
 }
 
-int main(void)
+UNIT_TESTS(cfi_loss)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_words) };
 

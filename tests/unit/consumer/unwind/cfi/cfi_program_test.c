@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -177,7 +172,7 @@ static void test_broken(void **state)
 	assert_int_equal(cfi_program_next(&p), -EBADMSG);
 }
 
-int main(void)
+UNIT_TESTS(cfi_program)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function), cmocka_unit_test(test_changed),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/unwind/cfi/cfi_rule.h"
 
@@ -205,7 +200,7 @@ static void test_in_register(void **state)
 	loses(&s, CFI_LOSS_RETURN_ADDRESS);
 }
 
-int main(void)
+UNIT_TESTS(cfi_rule)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_register),   cmocka_unit_test(test_plain),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 
@@ -141,7 +136,7 @@ static void test_large(void **state)
 	free(data);
 }
 
-int main(void)
+UNIT_TESTS(cfi_section)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ways),	      cmocka_unit_test(test_none),

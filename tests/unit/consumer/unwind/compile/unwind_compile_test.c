@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <sys/auxv.h>
@@ -330,7 +325,7 @@ static void test_real(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(unwind_compile)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_function),	TEST(test_ranges),     TEST(test_passed_over),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -137,7 +132,7 @@ static void test_broken(void **state)
 	assert_in_range(refused, 1000, 99000);
 }
 
-int main(void)
+UNIT_TESTS(unwind_entries)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_read, setup, teardown),

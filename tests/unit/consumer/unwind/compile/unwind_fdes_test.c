@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +55,7 @@ static void test_wall(void **state)
 	unwind_fdes_done(&f);
 }
 
-int main(void)
+UNIT_TESTS(unwind_fdes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sort),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -132,7 +127,7 @@ static void test_random(void **state)
 	assert_in_range(plain, 100, 19900);
 }
 
-int main(void)
+UNIT_TESTS(unwind_plain)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain), cmocka_unit_test(test_other),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 
@@ -89,7 +84,7 @@ static void test_rewind(void **state)
 	unwind_rules_done(&r);
 }
 
-int main(void)
+UNIT_TESTS(unwind_rules)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/unwind/compile/unwind_compile.h"
 #include "consumer/unwind/infer/unwind_scan.h"
@@ -108,7 +103,7 @@ static void test_wall(void **state)
 	assert_int_equal(unwind_table_find(&t, WRAP_TEXT), UNWIND_RULE_NONE);
 }
 
-int main(void)
+UNIT_TESTS(unwind_gaps)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_filled, setup, teardown),

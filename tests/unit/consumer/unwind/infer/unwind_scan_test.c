@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,7 +215,7 @@ static void test_against_libc(void **state)
 	image_close(&image);
 }
 
-int main(void)
+UNIT_TESTS(unwind_scan)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_function, setup, teardown),

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include "consumer/unwind/infer/x86_insn.h"
 
@@ -142,7 +137,7 @@ static void test_refused(void **state)
 	assert_false(x86_insn_read(prefixes, sizeof(prefixes), &insn));
 }
 
-int main(void)
+UNIT_TESTS(x86_insn)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_effects),

@@ -92,7 +92,7 @@ static void test_write(void **state)
 	unwind_builds_done(&b);
 }
 
-int main(void)
+UNIT_TESTS(unwind_builds)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_room),

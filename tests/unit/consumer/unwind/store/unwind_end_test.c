@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <string.h>
 
@@ -23,7 +18,7 @@ static void test_words(void **state)
 	assert_string_equal(unwind_end_word(UNWIND_END_DEPTH), "depth");
 }
 
-int main(void)
+UNIT_TESTS(unwind_end)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_words) };
 

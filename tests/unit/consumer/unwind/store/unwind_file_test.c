@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where a file's rows apply: what the dynamic loader says of this very process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <link.h>
@@ -158,7 +153,7 @@ static void test_machine(void **state)
 	assert_string_equal(unwind_file_why(-ENOSYS), "architecture");
 }
 
-int main(void)
+UNIT_TESTS(unwind_file)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bias),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files compiled on their own thread into memory that stands for the kernel side's maps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -261,7 +256,7 @@ static void test_grace(void **state)
 	assert_int_equal(unwind_files_grace(files), ticket + 1);
 }
 
-int main(void)
+UNIT_TESTS(unwind_files)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),

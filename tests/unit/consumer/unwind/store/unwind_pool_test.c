@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/runner/unit.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -75,7 +70,7 @@ static void test_random(void **state)
 	unwind_pool_done(&p);
 }
 
-int main(void)
+UNIT_TESTS(unwind_pool)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),

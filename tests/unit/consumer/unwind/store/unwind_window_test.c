@@ -30,7 +30,7 @@ static void test_parts(void **state)
 	assert_null(w.pages);
 }
 
-int main(void)
+UNIT_TESTS(unwind_window)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_parts) };
 
