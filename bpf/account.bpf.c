@@ -167,14 +167,15 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 static __always_inline void note_cgroup(struct account_cpu *cpu, struct watch_answers *answers,
 					struct task_struct *task)
 {
-	__u64 set = task->pid ? (__u64)task->cgroups : 0, jiffy = bpf_jiffies64();
+	struct task_struct *plain = kernel_cast_task(task);
+	__u64 set = task->pid ? (__u64)plain->cgroups : 0, jiffy = bpf_jiffies64();
 	__u32 index;
 
 	if (cpu->set == set && cpu->set_jiffy == jiffy)
 		return;
 	cpu->set = set;
 	cpu->set_jiffy = jiffy;
-	cpu->cgroup_id = set ? task_keys_cgroup(task) : 0;
+	cpu->cgroup_id = set ? task_keys_cgroup(plain) : 0;
 	cpu->slot = set && watch_answers_find(answers, cpu->cgroup_id, &index) ? index + 1 : 0;
 }
 
@@ -213,7 +214,7 @@ static __noinline int meet_cpu(struct account_cpu *cpu, struct watch_answers *an
 		cpu->stretches = 0;
 	}
 	watch_answers_forget(answers);
-	cpu->cgroup_id = prev->pid ? task_keys_cgroup(prev) : 0;
+	cpu->cgroup_id = prev->pid ? task_keys_cgroup(kernel_cast_task(prev)) : 0;
 	cpu->slot = cpu->cgroup_id && watch_lookup(cpu->cgroup_id, &index) ? index + 1 : 0;
 	cpu->set = 0;
 	cpu->set_jiffy = 0;
@@ -330,12 +331,12 @@ static const struct thread_queue no_queue;
 static const struct account_record no_record;
 
 /* Ends the reader's read(2) after each ACCOUNTS_PAUSE tasks (shared/abi/account_abi.h). */
-static __always_inline void pause_accounts(const struct bpf_iter_meta *meta)
+static __always_inline void pause_accounts(struct seq_file *seq, __u64 number)
 {
-	if (meta->seq_num % ACCOUNTS_PAUSE != ACCOUNTS_PAUSE - 1)
+	if (number % ACCOUNTS_PAUSE != ACCOUNTS_PAUSE - 1)
 		return;
 	for (int i = 0; i < ACCOUNTS_AT_ONCE; i++)
-		bpf_seq_write(meta->seq, (void *)&no_record, sizeof(no_record));
+		bpf_seq_write(seq, (void *)&no_record, sizeof(no_record));
 }
 
 /*
@@ -346,6 +347,7 @@ static __always_inline void pause_accounts(const struct bpf_iter_meta *meta)
 SEC("iter/task")
 int account_threads(struct bpf_iter__task *ctx)
 {
+	struct seq_file *seq = ctx->meta->seq;
 	struct task_struct *task = ctx->task;
 	const struct control *c = control_get();
 	struct account_head record = {};
@@ -358,11 +360,12 @@ int account_threads(struct bpf_iter__task *ctx)
 		account_readings++;
 	if (!task || !c)
 		return 0;
-	pause_accounts(ctx->meta);
+	pause_accounts(seq, ctx->meta->seq_num);
 	if (!READ_WORD(c->armed) || !bpf_core_field_exists(task->sched_info.run_delay))
 		return 0;
-	if (!watch_lookup(task_keys_cgroup(task), &index) || !is_captured(index, true) ||
-	    !scope_allows_task(task) || BPF_CORE_READ(task, exit_state))
+	if (!watch_lookup(task_keys_cgroup(kernel_cast_task(task)), &index) ||
+	    !is_captured(index, true) || !scope_allows_task(task) ||
+	    BPF_CORE_READ(task, exit_state))
 		return 0;
 	key.tid = record.tid = task->pid;
 	now_ns = bpf_ktime_get_ns();
@@ -375,13 +378,13 @@ int account_threads(struct bpf_iter__task *ctx)
 		record.account.flags = ACCOUNT_LOST;
 		record.account.slot = index;
 		record.account.tgid = task->tgid;
-		record.account.start_ns = task->group_leader->start_boottime;
+		record.account.start_ns = task_keys_read_start(task);
 	}
 	__builtin_memcpy(record.account.comm, task->comm, COMM_BYTES);
-	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	bpf_seq_write(seq, &record, sizeof(record));
 	if (t)
-		bpf_seq_write(ctx->meta->seq, &t->queue, sizeof(t->queue));
+		bpf_seq_write(seq, &t->queue, sizeof(t->queue));
 	else
-		bpf_seq_write(ctx->meta->seq, (void *)&no_queue, sizeof(no_queue));
+		bpf_seq_write(seq, (void *)&no_queue, sizeof(no_queue));
 	return 0;
 }

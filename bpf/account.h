@@ -17,6 +17,7 @@
 
 #include "bpf/account_find.h"
 #include "bpf/kernel.h"
+#include "bpf/kernel_cast.h"
 #include "bpf/maps.h"
 #include "bpf/target_match.h"
 #include "bpf/task_keys.h"
@@ -146,7 +147,7 @@ static __noinline bool account_leaves_out(struct task_struct *task, __u32 index)
 		return true;
 	if (!(flags & SLOT_BY_PROCESS))
 		return false;
-	task_keys_process(task, &key);
+	task_keys_process(kernel_cast_task(task), &key);
 	target_match_find(task, bpf_map_lookup_elem(&targets, &key), c, &match);
 	return !match.matched;
 }
@@ -183,7 +184,7 @@ static __noinline struct thread_times *account_enter(struct task_struct *task,
 	a->first_ns = a->since_ns = since_ns ? since_ns : a->born_ns;
 	a->waited_ns = since_ns ? task->sched_info.run_delay : 0;
 	a->tgid = task->tgid;
-	a->start_ns = task->group_leader->start_boottime;
+	a->start_ns = task_keys_read_start(task);
 	__builtin_memcpy(a->comm, task->comm, COMM_BYTES);
 	return account_add_new(key, t);
 }

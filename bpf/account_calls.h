@@ -41,19 +41,13 @@ static __always_inline struct call_waits *find_call(const struct account_call_ke
 	return bpf_map_lookup_elem(&account_calls, key);
 }
 
-/* As time_bucket. A global function: the verifier checks it once, and not for each way to it. */
-__noinline int account_calls_bucket(__u64 wait_ns)
-{
-	return time_bucket(wait_ns);
-}
-
 /* Counts a wait of the thread in the system call of its account, which is over. */
 static __noinline int account_calls_add(const struct time_account *a,
 					const struct task_struct *task, __u64 wait_ns)
 {
 	struct account_call_key key = { .slot = a->slot, .call = a->call };
 	struct call_waits *waits = find_call(&key);
-	__u32 bucket = account_calls_bucket(wait_ns);
+	__u32 bucket = time_bucket(wait_ns);
 	struct slot_accounts *losses;
 
 	if (waits) {

@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/account.h"
+#include "bpf/kernel_cast.h"
 
 /* The clocks drift apart by less than 1 ns in 1 << so many. NTP does so by 1 in 2000 at most. */
 #define CLOCK_DRIFT_SHIFT 10
@@ -47,7 +48,7 @@ static __always_inline __u64 account_clock_now(struct account_cpu *cpu, struct t
 	    !bpf_core_field_exists(((struct cfs_rq *)0)->rq) ||
 	    !bpf_core_field_exists(((struct rq *)0)->clock))
 		return bpf_ktime_get_ns();
-	clock = prev->se.cfs_rq->rq->clock;
+	clock = kernel_cast_task(prev)->se.cfs_rq->rq->clock;
 	if (cpu->jiffy != jiffy)
 		account_clock_follow(cpu, clock, jiffy);
 	return clock + (__u64)cpu->ahead_ns;

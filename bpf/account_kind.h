@@ -55,8 +55,7 @@ static __always_inline const struct pt_regs *account_kind_regs(struct task_struc
 		return (const struct pt_regs *)bpf_task_pt_regs(task);
 	if (!regs_at)
 		ask_regs_at(task);
-	return bpf_rdonly_cast((const void *)((__u64)task->stack + regs_at),
-			       bpf_core_type_id_kernel(struct pt_regs));
+	return KERNEL_CAST((__u64)task->stack + regs_at, pt_regs);
 }
 
 /* Number of the system call that `task` is in, and its first argument; negative: it is in none. */
@@ -76,12 +75,9 @@ static __always_inline int account_kind_call(struct task_struct *task, __u64 *re
 /* Returns what kind of file it is, as in stat(2); `file` is a number for the verifier. */
 static __always_inline unsigned short file_mode(const struct file *file)
 {
-	const struct file *cast;
-
 	if (!has_cast)
 		return BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
-	cast = bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file));
-	return cast->f_inode->i_mode & S_IFMT;
+	return KERNEL_CAST(file, file)->f_inode->i_mode & S_IFMT;
 }
 
 /*
@@ -90,15 +86,13 @@ static __always_inline unsigned short file_mode(const struct file *file)
  */
 static __always_inline const struct file *file_at(struct file **place)
 {
-	const struct list_head *cast;
 	struct file *file = 0;
 
 	if (!has_cast) {
 		bpf_probe_read_kernel(&file, sizeof(file), place);
 		return file;
 	}
-	cast = bpf_rdonly_cast(place, bpf_core_type_id_kernel(struct list_head));
-	return (const struct file *)cast->next;
+	return (const struct file *)KERNEL_CAST(place, list_head)->next;
 }
 
 /* What a thread waits for that reads or writes descriptor `fd`, by the type of its file. */

@@ -82,7 +82,9 @@ static __always_inline bool is_off(__u64 now_ns)
 
 static __always_inline __u32 device_of(const struct gendisk *disk)
 {
-	return disk ? (__u32)disk->major << 20 | (disk->first_minor & 0xfffff) : 0;
+	__u32 major = BPF_CORE_READ(disk, major);
+
+	return disk ? major << 20 | (BPF_CORE_READ(disk, first_minor) & 0xfffff) : 0;
 }
 
 /* A write of nothing is what fsync asks for where all data are on their way: a flush. */
@@ -125,25 +127,28 @@ static __always_inline struct cgroup *charged_to(const struct bio *bio)
 {
 	struct cgroup *cgroup;
 
-	if (!bpf_core_field_exists(bio->bi_blkg) || !bio->bi_blkg || !bio->bi_blkg->blkcg)
+	if (!bpf_core_field_exists(bio->bi_blkg))
 		return 0;
-	cgroup = bio->bi_blkg->blkcg->css.cgroup;
-	return cgroup && cgroup->root && !cgroup->root->hierarchy_id ? cgroup : 0;
+	cgroup = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
+	return BPF_CORE_READ(cgroup, root) && !BPF_CORE_READ(cgroup, root, hierarchy_id) ? cgroup
+											 : 0;
 }
 
 /* Sets who asks: the thread that runs here, or who a kernel thread does it for. */
 static __always_inline void find_asker(const struct bio *bio, struct block_request *ret_request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct cgroup *cgroup = task->cgroups->dfl_cgrp, *charged = 0;
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp), *charged = 0;
 
 	if (task->flags & PF_KTHREAD)
 		charged = charged_to(bio);
 	if (charged)
 		ret_request->flags = BLOCK_WRITEBACK;
-	if (!scope_allows(charged ? charged : cgroup))
+	if (charged)
+		cgroup = charged;
+	if (!scope_allows(cgroup))
 		return;
-	ret_request->cgroup_id = charged ? charged->kn->id : cgroup->kn->id;
+	ret_request->cgroup_id = BPF_CORE_READ(cgroup, kn, id);
 	if (!watch_lookup(ret_request->cgroup_id, &ret_request->slot))
 		ret_request->slot = NO_SLOT;
 }
@@ -201,13 +206,10 @@ static __noinline int add_request(const struct block_request *r, __u64 now_ns, _
 	return 0;
 }
 
-/*
- * Sets what a bio asks for, of which device, and who asks. Pointers first: newer verifiers search
- * BTF at each load of one, on each path that leads there, and an operation is many paths.
- */
+/* Sets what a bio asks for, of which device, and who asks. */
 static __always_inline void set_bio(const struct bio *bio, struct block_request *ret_request)
 {
-	ret_request->device = device_of(bio->bi_bdev->bd_disk);
+	ret_request->device = device_of(BPF_CORE_READ(bio, bi_bdev, bd_disk));
 	find_asker(bio, ret_request);
 	ret_request->bytes = bio->bi_iter.bi_size;
 	ret_request->op = op_of(bio->bi_opf, ret_request->bytes);
@@ -239,7 +241,7 @@ int BPF_PROG(block_getrq, struct bio *bio)
  */
 static __always_inline struct block_request *find_made(const struct request *rq, __u64 *ret_key)
 {
-	const struct bio *bio = rq->bio;
+	const struct bio *bio = BPF_CORE_READ(rq, bio);
 
 	*ret_key = 0;
 	for (int i = 0; i < BIOS_BEFORE && bio; i++) {
@@ -249,7 +251,7 @@ static __always_inline struct block_request *find_made(const struct request *rq,
 		made = bpf_map_lookup_elem(&block_open, ret_key);
 		if (made)
 			return made;
-		bio = bio->bi_next;
+		bio = BPF_CORE_READ(bio, bi_next);
 	}
 	return 0;
 }
@@ -265,7 +267,9 @@ static __noinline int keep_as(__u64 key, const struct block_request *r)
 /* The key of a request from its issue on: no bio is put in front of it any more. */
 static __always_inline __u64 issued_key(const struct request *rq)
 {
-	return rq->bio ? (__u64)rq->bio : (__u64)rq;
+	__u64 bio = (__u64)BPF_CORE_READ(rq, bio);
+
+	return bio ? bio : (__u64)rq;
 }
 
 SEC("tp_btf/block_rq_issue")
@@ -273,11 +277,8 @@ int BPF_PROG(block_issue, struct request *rq)
 {
 	__u64 key = issued_key(rq), made_key, now_ns = bpf_ktime_get_ns();
 	struct block_request r = { .since_ns = now_ns, .slot = NO_SLOT };
-	const struct gendisk *disk = rq->q->disk;
 	struct block_request *made;
 
-	/* Here, for there are as many paths behind the search as it has steps (set_bio). */
-	asm volatile("" : "+r"(disk));
 	if (is_off(now_ns))
 		return 0;
 	made = find_made(rq, &made_key);
@@ -293,7 +294,7 @@ int BPF_PROG(block_issue, struct request *rq)
 		r = *made;
 		bpf_map_delete_elem(&block_open, &made_key);
 	} else {
-		r.device = device_of(disk);
+		r.device = device_of(BPF_CORE_READ(rq, q, disk));
 		r.op = op_of(rq->cmd_flags, rq->__data_len);
 	}
 	r.bytes = rq->__data_len;
@@ -351,7 +352,7 @@ int BPF_PROG(block_complete, struct request *rq, unsigned char error, unsigned i
 		bpf_map_delete_elem(&block_open, &key);
 	} else if (bytes) {
 		r.bytes = bytes;
-		r.device = device_of(rq->q->disk);
+		r.device = device_of(BPF_CORE_READ(rq, q, disk));
 		r.op = op_of(rq->cmd_flags, bytes);
 	} else {
 		return 0;

@@ -96,12 +96,13 @@ static __always_inline __u32 caller_check_count(const struct task_struct *task,
 						const struct frame_build_id *ids,
 						const __u64 *addresses, __u32 count)
 {
-	const struct mm_struct *mm = task->mm;
+	__u64 code_start = BPF_CORE_READ(task, mm, start_code);
+	__u64 code_end = BPF_CORE_READ(task, mm, end_code);
 	struct caller_chain c = { .ids = ids, .addresses = addresses, .count = count };
 
-	if (mm && mm->end_code > mm->start_code) {
-		c.code_start = mm->start_code;
-		c.code_end = mm->end_code;
+	if (code_end > code_start) {
+		c.code_start = code_start;
+		c.code_end = code_end;
 	}
 	bpf_loop(count, check_caller, &c, 0);
 	return c.kept;

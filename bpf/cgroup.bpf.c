@@ -115,7 +115,7 @@ static __always_inline void put_cgroup_event(struct cgroup_scratch *s, __u32 kin
 static __always_inline struct cgroup_scratch *find_scratch(struct cgroup *cgroup,
 							   const struct control *c, __u32 owner)
 {
-	if (!c || !READ_WORD(c->events_on) || cgroup->root->hierarchy_id)
+	if (!c || !READ_WORD(c->events_on) || BPF_CORE_READ(cgroup, root, hierarchy_id))
 		return 0;
 	return bpf_map_lookup_elem(&cgroup_scratch, &owner);
 }
@@ -129,7 +129,7 @@ int BPF_PROG(on_mkdir, struct cgroup *cgroup, const char *path)
 	const struct watch_entry *above;
 	struct rule_value *value;
 
-	if (!c || cgroup->root->hierarchy_id)
+	if (!c || BPF_CORE_READ(cgroup, root, hierarchy_id))
 		return 0;
 	above = READ_WORD(c->armed) ? watch_tree_above(cgroup) : 0;
 	if (above)

@@ -349,9 +349,9 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	struct target *known;
 	__u32 flags, rule;
 
-	if (!c || task->signal->live.counter)
+	if (!c || BPF_CORE_READ(task, signal, live.counter))
 		return 0;
-	task_keys_process(task, &key);
+	task_keys_read_process(task, &key);
 	known = bpf_map_lookup_elem(&targets, &key);
 	if (!known)
 		return 0;

@@ -75,7 +75,7 @@ static __always_inline union reader_scratch *reader_scratch(void)
 /* Returns true for a thread of a user process that has not ended. */
 static __always_inline bool is_of_process(struct task_struct *task)
 {
-	return !(task->flags & PF_KTHREAD) && task->signal->live.counter > 0;
+	return !(task->flags & PF_KTHREAD) && BPF_CORE_READ(task, signal, live.counter) > 0;
 }
 
 /* Returns true for the thread-group leader of a user process that has not ended. */
@@ -85,14 +85,14 @@ static __always_inline bool is_process(struct task_struct *task)
 }
 
 /* Ends the reader's read(2) after each TASKS_PAUSE tasks (shared/abi/abi.h). */
-static __always_inline void pause_tasks(const struct bpf_iter_meta *meta)
+static __always_inline void pause_tasks(struct seq_file *seq, __u64 number)
 {
 	struct task_record record = {};
 
-	if (meta->seq_num % TASKS_PAUSE != TASKS_PAUSE - 1)
+	if (number % TASKS_PAUSE != TASKS_PAUSE - 1)
 		return;
 	for (int i = 0; i < TASKS_AT_ONCE; i++)
-		bpf_seq_write(meta->seq, &record, sizeof(record));
+		bpf_seq_write(seq, &record, sizeof(record));
 }
 
 /*
@@ -113,7 +113,7 @@ int tasks(struct bpf_iter__task *ctx)
 
 	if (!task || !c)
 		return 0;
-	pause_tasks(ctx->meta);
+	pause_tasks(seq, ctx->meta->seq_num);
 	if (!is_process(task))
 		return 0;
 	task_keys_name(task, &name);
@@ -122,7 +122,7 @@ int tasks(struct bpf_iter__task *ctx)
 	/* When nothing is watched most processes end here, after two lookups. */
 	if (!value && !marked && !READ_WORD(c->armed))
 		return 0;
-	record.cgroup_id = task_keys_cgroup(task);
+	record.cgroup_id = task_keys_read_cgroup(task);
 	if (!value && !marked && !bpf_map_lookup_elem(&watches, &record.cgroup_id))
 		return 0;
 	if (!scope_allows_task(task))
@@ -130,7 +130,7 @@ int tasks(struct bpf_iter__task *ctx)
 	process_marks_set(task->tgid);
 	record.start_ns = task->start_boottime;
 	record.tgid = task->tgid;
-	record.ppid = task->real_parent->tgid;
+	record.ppid = BPF_CORE_READ(task, real_parent, tgid);
 	record.rule = value ? value->rule : NO_SLOT;
 	record.generation = value ? value->generation : READ_WORD(c->generation);
 	__builtin_memcpy(record.comm, name.key.comm, COMM_BYTES);
@@ -149,8 +149,8 @@ static __always_inline bool is_watched_process(struct task_struct *task)
 
 	if (!scope_allows_task(task))
 		return false;
-	task_keys_process(task, &key);
-	cgroup = task_keys_cgroup(task);
+	task_keys_read_process(task, &key);
+	cgroup = task_keys_read_cgroup(task);
 	return bpf_map_lookup_elem(&targets, &key) || bpf_map_lookup_elem(&watches, &cgroup);
 }
 
@@ -227,6 +227,7 @@ static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struc
 {
 	struct vm_area_struct *vma;
 	struct bpf_iter_task_vma it;
+	struct seq_file *seq = meta->seq;
 	union reader_scratch *s;
 	int r;
 
@@ -240,10 +241,10 @@ static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struc
 	r = bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
 	while ((vma = bpf_iter_task_vma_next(&it))) {
 		if (s->mapping.written > SHOW_BYTES) {
-			write_continuation(meta->seq, task, vma->vm_start);
+			write_continuation(seq, task, vma->vm_start);
 			break;
 		}
-		s->mapping.written += write_mapping(meta->seq, &s->mapping, task, vma);
+		s->mapping.written += write_mapping(seq, &s->mapping, task, vma);
 	}
 	bpf_iter_task_vma_destroy(&it);
 	return r == -EBUSY;
@@ -385,12 +386,13 @@ static __always_inline const struct unwind_claims *claims_get(void)
 static __always_inline int fill_ranges(const struct bpf_iter_meta *meta, struct task_struct *task,
 				       const struct unwind_claims *claims)
 {
+	struct seq_file *seq = meta->seq;
 	struct ranges_record record = {};
 	struct ranges_writer w = {};
 	__u32 number;
 
 	if ((__u32)task->tgid != READ_WORD(claims->tgid) || !is_of_process(task) ||
-	    task->group_leader->start_boottime != READ_WORD(claims->start_ns) ||
+	    task_keys_read_start(task) != READ_WORD(claims->start_ns) ||
 	    !is_watched_process(task) || !memory_thread_is_chosen(task, meta))
 		return 0;
 	number = READ_WORD(claims->table);
@@ -404,7 +406,7 @@ static __always_inline int fill_ranges(const struct bpf_iter_meta *meta, struct 
 	record.missed = w.missed;
 	record.cut = w.cut;
 	__sync_lock_test_and_set(&w.ranges->busy, 0);
-	bpf_seq_write(meta->seq, &record, sizeof(record));
+	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;
 }
 

@@ -19,15 +19,35 @@
 /* Makes what `object` points to readable as the struct of this BTF number. */
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 
+/*
+ * The kernel's numbers of the structs that objects are read as. The loader sets them, because it
+ * has libbpf relocate by a copy of the kernel's types, which have other numbers there
+ * (loader/kernel_types.h); 0: libbpf's number is the kernel's.
+ */
+const volatile __u32 cast_task_struct = 0, cast_timespec64 = 0, cast_pt_regs = 0, cast_file = 0,
+		     cast_list_head = 0;
+
+/* Reads the object as a `struct type`. The kernel has bpf_rdonly_cast. */
+#define KERNEL_CAST(object, type)                                       \
+	((const struct type *)bpf_rdonly_cast((const void *)(object),   \
+					      cast_##type ? cast_##type \
+							  : bpf_core_type_id_kernel(struct type)))
+
+/*
+ * Returns the task as a pointer that the verifier does not trust. What is read from it is a plain
+ * load that cannot fault, and costs the verifier no search for the types of pointers (task_keys.h).
+ */
+static __always_inline struct task_struct *kernel_cast_task(struct task_struct *task)
+{
+	if (!has_cast)
+		return task;
+	return (struct task_struct *)KERNEL_CAST(task, task_struct);
+}
+
 /* It reads the word as the first member of a struct that begins with one. */
 __noinline __u64 kernel_word(__u64 at)
 {
-	const struct timespec64 *cast;
-
-	if (!has_cast)
-		return 0;
-	cast = bpf_rdonly_cast((const void *)at, bpf_core_type_id_kernel(struct timespec64));
-	return cast->tv_sec;
+	return has_cast ? KERNEL_CAST(at, timespec64)->tv_sec : 0;
 }
 
 #endif

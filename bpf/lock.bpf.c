@@ -301,7 +301,7 @@ static __always_inline bool is_current(struct task_struct *task, __u32 slot)
 {
 	__u32 index;
 
-	return watch_lookup(task_keys_cgroup(task), &index) && index == slot;
+	return watch_lookup(task_keys_read_cgroup(task), &index) && index == slot;
 }
 
 /* Whether a session takes the wait that `task`, of that account in that slot, ends now. */
@@ -395,6 +395,7 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 SEC("iter/task")
 int lock_waits(struct bpf_iter__task *ctx)
 {
+	struct seq_file *seq = ctx->meta->seq;
 	struct task_struct *task = ctx->task;
 	const struct task_struct___lock *fields = (const void *)task;
 	struct lock_record record = {};
@@ -426,6 +427,6 @@ int lock_waits(struct bpf_iter__task *ctx)
 	/* It has run meanwhile: the arguments may be of another call. */
 	if (READ_WORD(a->since_ns) != record.since_ns || !is_asleep(task))
 		return 0;
-	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;
 }

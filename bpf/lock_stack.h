@@ -39,7 +39,7 @@ static __always_inline void lock_stack_fill(struct sample *s, struct task_struct
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 	s->rule = NO_SLOT;
 	s->generation = 0;
-	s->cgroup_id = task_keys_cgroup(task);
+	s->cgroup_id = task_keys_read_cgroup(task);
 }
 
 /*
@@ -90,9 +90,9 @@ static __noinline int lock_stack_take(void *ctx, const struct lock_key *lock, __
 	__u64 bytes;
 
 	b = bpf_map_lookup_elem(&stack_scratch, &zero);
-	if (!b || task->flags & PF_KTHREAD || !task->mm)
+	if (!b || task->flags & PF_KTHREAD || !BPF_CORE_READ(task, mm))
 		return 0;
-	task_keys_process(task, &key);
+	task_keys_read_process(task, &key);
 	target = bpf_map_lookup_elem(&targets, &key);
 	if (target)
 		owner.unwind = READ_WORD(target->unwind);

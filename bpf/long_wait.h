@@ -69,8 +69,8 @@ static __always_inline __u64 long_wait_now(struct watch_answers *answers, __u64 
 static __always_inline bool long_wait_has_signal(struct task_struct *task)
 {
 	const struct task_struct___lock *fields = (const void *)task;
-	unsigned long all =
-		fields->pending.signal.sig[0] | fields->signal->shared_pending.signal.sig[0];
+	unsigned long all = fields->pending.signal.sig[0] |
+			    BPF_CORE_READ(fields, signal, shared_pending.signal.sig[0]);
 
 	return all & ~fields->blocked.sig[0];
 }

@@ -283,17 +283,18 @@ int looks(struct bpf_iter__task *ctx)
 {
 	const struct control *c = control_get();
 	struct task_struct *task = ctx->task;
+	struct seq_file *seq = ctx->meta->seq;
 	struct looker *looker;
 	__u64 cgroup_id;
 	__u32 index;
 
 	if (!task || !c)
 		return 0;
+	cgroup_id = task_keys_cgroup(task); /* before the paths part (task_keys.h) */
 	if (ctx->meta->seq_num % LOOKS_PAUSE == LOOKS_PAUSE - 1)
-		bpf_seq_write(ctx->meta->seq, (void *)&look_pause, sizeof(look_pause));
+		bpf_seq_write(seq, (void *)&look_pause, sizeof(look_pause));
 	if (!READ_WORD(c->armed))
 		return 0;
-	cgroup_id = task_keys_cgroup(task);
 	if (!watch_lookup(cgroup_id, &index) || is_running(task) || !scope_allows_task(task))
 		return 0;
 	looker = looker_make();
@@ -309,6 +310,6 @@ int looks(struct bpf_iter__task *ctx)
 	looker->look.cgroup_id = cgroup_id;
 	if (read_wait(&looker->look, task) &&
 	    find_process(&looker->look, &looker->record.sample, task, c))
-		tell_thread(ctx->meta->seq, looker, task, READ_WORD(c->look_epoch) + 1);
+		tell_thread(seq, looker, task, READ_WORD(c->look_epoch) + 1);
 	return 0;
 }

@@ -33,13 +33,12 @@ struct mm_struct___sequence {
 #pragma clang attribute pop
 
 /*
- * Returns the count of changes of the task's memory map plus 1; 0: it changes now, or nobody
+ * Returns the count of changes of the memory map plus 1; 0: it changes now, or nobody
  * counts. What was found out between two equal answers holds for both: nobody runs in what a writer
  * has put in place before it gives the lock back.
  */
-static __always_inline __u64 map_changes_count(const struct task_struct *task)
+static __always_inline __u64 map_changes_count(const struct mm_struct *mm)
 {
-	const struct mm_struct *mm = task->mm;
 	const struct mm_struct___writes *writes = (const void *)mm;
 	const struct mm_struct___sequence *sequence = (const void *)mm;
 	__u32 changes;

@@ -46,7 +46,7 @@ static __always_inline void read_process(struct mapping_scratch *s, struct task_
 	s->vdso = ~0ull;
 	if (bpf_core_field_exists(mm->context.vdso))
 		s->vdso = (__u64)mm->context.vdso;
-	s->record.start_ns = task->group_leader->start_boottime;
+	s->record.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	s->record.tgid = task->tgid;
 }
 
@@ -126,7 +126,7 @@ static __always_inline void write_continuation(struct seq_file *seq, struct task
 {
 	struct mapping_record record = {};
 
-	record.start_ns = task->group_leader->start_boottime;
+	record.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	record.end = from;
 	record.tgid = task->tgid;
 	record.flags = MAPPING_MORE;

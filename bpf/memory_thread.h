@@ -10,6 +10,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
@@ -50,7 +51,8 @@ static __always_inline bool memory_thread_is_first(const struct task_struct *tas
 static __always_inline bool memory_thread_is_chosen(struct task_struct *task,
 						    const struct bpf_iter_meta *meta)
 {
-	const struct mm_struct *mm = task->mm, *leaders = task->group_leader->mm;
+	const struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	const struct mm_struct *leaders = BPF_CORE_READ(task, group_leader, mm);
 	__u64 session_id = meta->session_id;
 	struct memory_thread *chosen;
 
@@ -69,7 +71,8 @@ static __always_inline bool memory_thread_is_asked(struct task_struct *task,
 						   const struct bpf_iter_meta *meta,
 						   struct asked_process *wanted)
 {
-	const struct mm_struct *mm = task->mm, *leaders = task->group_leader->mm;
+	const struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	const struct mm_struct *leaders = BPF_CORE_READ(task, group_leader, mm);
 
 	if (task->pid == task->tgid)
 		return mm;

@@ -58,7 +58,7 @@ static __noinline bool insert_neighbour(__u64 cgroup, __u64 period_ns)
 	fresh.tgid = task->tgid;
 	bpf_get_current_comm(fresh.comm, sizeof(fresh.comm));
 	bpf_probe_read_kernel_str(fresh.name, sizeof(fresh.name),
-				  task->cgroups->dfl_cgrp->kn->name);
+				  BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, name));
 	return !bpf_map_update_elem(&neighbours, &cgroup, &fresh, BPF_NOEXIST);
 }
 

@@ -121,12 +121,12 @@ int BPF_PROG(on_oom, struct task_struct *task)
 	e.event.time_ns = bpf_ktime_get_ns();
 	if (!c || !READ_WORD(c->armed) || watch_lookup_is_stale(c, e.event.time_ns))
 		return 0;
-	e.event.cgroup_id = task_keys_cgroup(task);
+	e.event.cgroup_id = task_keys_read_cgroup(task);
 	if (!watch_lookup(e.event.cgroup_id, &slot) || !scope_allows_task(task))
 		return 0;
 	if (!event_limit_admits_kill(sizeof(e)))
 		return 0;
-	task_keys_process(task, &key);
+	task_keys_read_process(task, &key);
 	e.event.start_ns = key.start_ns;
 	e.event.kind = EVENT_OOM;
 	e.event.tgid = key.tgid;

@@ -97,7 +97,7 @@ static __always_inline bool find_asker(struct task_struct *task, struct reclaim_
 		return false;
 	if (!scope_allows_task(task))
 		return true;
-	ret_open->cgroup_id = task_keys_cgroup(task);
+	ret_open->cgroup_id = task_keys_read_cgroup(task);
 	if (!watch_lookup(ret_open->cgroup_id, &ret_open->slot))
 		ret_open->slot = NO_SLOT;
 	return true;

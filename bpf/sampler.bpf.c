@@ -343,11 +343,12 @@ static __always_inline bool has_user_memory(const struct task_struct *task)
  */
 static __always_inline __u32 find_sample_flags(const struct tick *t, const struct target *target)
 {
+	bool has_memory = has_user_memory(t->task); /* before the paths part (task_keys.h) */
 	__u32 flags = 0;
 
 	if (tick_is_user(*(volatile __u64 *)((char *)t->ctx + TICK_MODE_OFFSET)))
 		flags |= SAMPLE_IN_USER;
-	if (!has_user_memory(t->task))
+	if (!has_memory)
 		flags |= SAMPLE_KTHREAD;
 	else if (!target || !(target->flags & TARGET_MAPPED) ||
 		 READ_WORD(target->image) != (__u32)t->task->self_exec_id)

@@ -100,7 +100,7 @@ static __always_inline bool scope_allows(struct cgroup *cgroup)
 
 	if (!scoped)
 		return true;
-	id = cgroup->kn->id;
+	id = BPF_CORE_READ(cgroup, kn, id);
 	known = bpf_map_lookup_elem(&scope_verdicts, &id);
 	if (known)
 		return READ_WORD(*known);
@@ -112,7 +112,7 @@ static __always_inline bool scope_allows(struct cgroup *cgroup)
 /* The same for the cgroup of `task`. */
 static __always_inline bool scope_allows_task(struct task_struct *task)
 {
-	return !scoped || scope_allows(task->cgroups->dfl_cgrp);
+	return !scoped || scope_allows(BPF_CORE_READ(task, cgroups, dfl_cgrp));
 }
 
 #endif

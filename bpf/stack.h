@@ -124,10 +124,9 @@ static __always_inline void read_registers(struct task_struct *task, struct unwi
 }
 
 /* Reads the limits of the thread's stacks. The thread has memory: sampler.bpf.c has tested it. */
-static __always_inline void read_bounds(struct task_struct *task, struct unwind_frame *f)
+static __always_inline void read_bounds(struct task_struct *task, const struct mm_struct *mm,
+					struct unwind_frame *f)
 {
-	const struct mm_struct *mm = task->mm;
-
 	f->bounds.main = mm ? mm->start_stack : 0;
 #if defined(__TARGET_ARCH_x86)
 	f->bounds.thread = task->thread.fsbase;
@@ -147,12 +146,12 @@ struct stack_tables {
 };
 
 /* What was found unchanged in the process counts on, as long as nothing has changed since. */
-static __always_inline __u32 begin_checks(struct task_struct *task, const struct process_key *key,
+static __always_inline __u32 begin_checks(const struct mm_struct *mm, const struct process_key *key,
 					  __u64 generation, struct unwind_cache *cache)
 {
 	const struct unwind_checked now = { .start_ns = key->start_ns,
 					    .table_generation = generation,
-					    .changes = map_changes_count(task),
+					    .changes = map_changes_count(mm),
 					    .tgid = key->tgid };
 
 	return unwind_cache_begin(cache, &now);
@@ -206,6 +205,7 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	const struct mm_struct *mm = task->mm; /* before the paths part (task_keys.h) */
 	__u32 zero = 0;
 	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	struct stack_tables tables;
@@ -220,9 +220,9 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	generation = process_table_check(tables.ranges, tables.process, task->self_exec_id, &own);
 	if (!generation)
 		return 0;
-	b->walk.process = begin_checks(task, &own, generation, tables.cache);
+	b->walk.process = begin_checks(mm, &own, generation, tables.cache);
 	read_registers(task, &b->walk.frame);
-	read_bounds(task, &b->walk.frame);
+	read_bounds(task, mm, &b->walk.frame);
 	unwind_begin(&b->walk.frame);
 	b->walk.last = 0;
 	b->walk.steps = 0;

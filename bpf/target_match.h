@@ -23,7 +23,8 @@ static __noinline void match_name(struct task_struct *task, const struct control
 
 	if (!process_marks_has(task->tgid))
 		return;
-	task_keys_name(task->group_leader, &name);
+	if (!task_keys_read_name(BPF_CORE_READ(task, group_leader)->comm, &name))
+		return;
 	value = task_keys_find_rule(&name, READ_ORDERED(c->active));
 	if (!value)
 		return;

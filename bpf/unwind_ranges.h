@@ -124,6 +124,7 @@ static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 						const struct unwind_claims *claims)
 {
 	struct unwind_ranges *r = w->ranges;
+	struct task_struct *task = w->task;
 	__u64 number;
 	__u32 zero = 0, count = READ_WORD(claims->count);
 	__u64 *generations = bpf_map_lookup_elem(&last_generation, &zero);
@@ -131,9 +132,9 @@ static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 	if (!generations || count > UNWIND_RANGES)
 		return 0;
 	__sync_lock_test_and_set(&r->table_generation, 0);
-	r->tgid = w->task->tgid;
-	r->start_ns = w->task->group_leader->start_boottime;
-	r->image = w->task->self_exec_id;
+	r->tgid = task->tgid;
+	r->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	r->image = task->self_exec_id;
 	r->count = count;
 	r->unmapped_ns = 0;
 	bpf_loop(count, fill_claim, w, 0);

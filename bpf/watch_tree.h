@@ -39,13 +39,13 @@ static __always_inline __u32 *watch_tree_entered(void)
 /* Returns the entry that the descendants of the parent of `cgroup` take over, or NULL. */
 static __always_inline const struct watch_entry *watch_tree_above(struct cgroup *cgroup)
 {
-	struct cgroup_subsys_state *parent = cgroup->self.parent;
+	struct cgroup_subsys_state *parent = BPF_CORE_READ(cgroup, self.parent);
 	const struct watch_entry *entry;
 	__u64 id;
 
 	if (!parent)
 		return 0;
-	id = parent->cgroup->kn->id;
+	id = BPF_CORE_READ(parent, cgroup, kn, id);
 	entry = bpf_map_lookup_elem(&watches, &id);
 	return entry && !(READ_WORD(entry->flags) & WATCH_ALONE) ? entry : 0;
 }
@@ -143,8 +143,8 @@ static __always_inline void keep_below(__u64 id, struct watch_entry *entry,
 /* Puts the entry of one cgroup right. The walk has done so with that of its parent. */
 static __always_inline void watch_tree_visit(struct cgroup *cgroup)
 {
+	__u64 id = BPF_CORE_READ(cgroup, kn, id);
 	const struct watch_entry *above = watch_tree_above(cgroup);
-	__u64 id = cgroup->kn->id;
 	struct watch_entry *entry = bpf_map_lookup_elem(&watches, &id);
 
 	if (entry && READ_WORD(entry->flags) & WATCH_OWN) {

@@ -15,6 +15,7 @@
 #include "loader/attachments.h"
 #include "loader/bpffs/pin_set.h"
 #include "loader/kernel_rows.h"
+#include "loader/kernel_types.h"
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 #include "shared/abi/abi.h"
@@ -90,11 +91,11 @@ static int resize_maps(struct trocar *skeleton, const struct options *o)
 }
 
 /* Returns whether the kernel has what a row of the preflight asks for. */
-static bool has_need(enum preflight_id id)
+static bool has_need(struct preflight_btf *btf, enum preflight_id id)
 {
 	struct preflight_row row;
 
-	preflight_ask(id, &row);
+	preflight_ask(btf, id, &row);
 	return row.state == PREFLIGHT_PRESENT;
 }
 
@@ -119,14 +120,38 @@ static int choose_programs(struct trocar *skeleton, bool vma_open_coded, bool oo
 	return bpf_program__set_autoload(skeleton->progs.on_oom, oom_victims);
 }
 
-/* A kernel without modules has no tracepoints of theirs. */
-static int choose_module_programs(struct trocar *skeleton)
+/* Has libbpf relocate by a copy of the kernel's types in `fd`, which have other numbers there. */
+static int use_types(struct trocar *skeleton, int fd, struct preflight_btf *btf)
 {
-	struct preflight_btf btf = { 0 };
-	bool has_modules = preflight_btf_find(&btf, BTF_KIND_TYPEDEF, "btf_trace_module_load") > 0;
+	const struct {
+		const char *name;
+		const volatile uint32_t *number;
+	} casts[] = {
+		{ "task_struct", &skeleton->rodata->cast_task_struct },
+		{ "timespec64", &skeleton->rodata->cast_timespec64 },
+		{ "pt_regs", &skeleton->rodata->cast_pt_regs },
+		{ "file", &skeleton->rodata->cast_file },
+		{ "list_head", &skeleton->rodata->cast_list_head },
+	};
+	int r = preflight_btf_load(btf);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(casts); i++) {
+		int id = preflight_btf_find(btf, BTF_KIND_STRUCT, casts[i].name);
+
+		if (id < 0)
+			r = id;
+		else
+			*(uint32_t *)casts[i].number = (uint32_t)id;
+	}
+	return r < 0 ? r : kernel_types_fill(fd, btf->btf, bpf_object__btf(skeleton->obj));
+}
+
+/* A kernel without modules has no tracepoints of theirs. */
+static int choose_module_programs(struct trocar *skeleton, struct preflight_btf *btf)
+{
+	bool has_modules = preflight_btf_find(btf, BTF_KIND_TYPEDEF, "btf_trace_module_load") > 0;
 	int r = bpf_program__set_autoload(skeleton->progs.on_module_load, has_modules);
 
-	preflight_btf_done(&btf);
 	if (r < 0)
 		return r;
 	return bpf_program__set_autoload(skeleton->progs.on_module_free, has_modules);
@@ -177,35 +202,43 @@ static uint32_t read_tick_ns(void)
  * Returns which argument of balance_dirty_pages is the pause, by how many it has: the last but one
  * (include/trace/events/writeback.h). 0: it is another tracepoint than those that are known.
  */
-static uint32_t find_dirty_pause(void)
+static uint32_t find_dirty_pause(struct preflight_btf *btf)
 {
-	struct preflight_btf btf = { 0 };
 	/* The first one is the tracepoint's own. */
-	unsigned int n = preflight_btf_arguments(&btf, "btf_trace_balance_dirty_pages");
+	unsigned int n = preflight_btf_arguments(btf, "btf_trace_balance_dirty_pages");
 
-	preflight_btf_done(&btf);
 	return n == 1 + 8 || n == 1 + 12 ? n - 3 : 0;
 }
 
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
 	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
-	bool vma_open_coded = !o->walk_tasks && has_need(PREFLIGHT_vma_open_coded);
-	bool oom_victims = has_need(PREFLIGHT_oom_victims);
-	uint32_t dirty_pause_at = find_dirty_pause();
+	struct preflight_btf btf __attribute__((cleanup(preflight_btf_done))) = { 0 };
+	bool vma_open_coded = !o->walk_tasks && has_need(&btf, PREFLIGHT_vma_open_coded);
+	bool oom_victims = has_need(&btf, PREFLIGHT_oom_victims);
+	uint32_t dirty_pause_at = find_dirty_pause(&btf);
+	char types_path[KERNEL_TYPES_PATH_BYTES];
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = types_path);
+	_cleanup_close_ int types_fd = -1;
 	int r;
 
 	libbpf_set_print(print_message);
-	skeleton = trocar__open();
+	types_fd = kernel_types_open(types_path);
+	if (types_fd < 0)
+		return types_fd;
+	skeleton = trocar__open_opts(&options);
 	if (!skeleton)
 		return -errno;
+	r = use_types(skeleton, types_fd, &btf);
+	if (r < 0)
+		return r;
 	r = resize_maps(skeleton, o);
 	if (r < 0)
 		return r;
 	r = choose_programs(skeleton, vma_open_coded, oom_victims);
 	if (r < 0)
 		return r;
-	r = choose_module_programs(skeleton);
+	r = choose_module_programs(skeleton, &btf);
 	if (r < 0)
 		return r;
 	skeleton->rodata->scoped = o->scope.count > 0;
@@ -223,8 +256,8 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded,
 				       .page_walk = learn_pages(skeleton),
 				       .kernel_rows = kernel_rows_learn(skeleton),
-				       .sched_info = has_need(PREFLIGHT_sched_info),
-				       .socket_cgroup = has_need(PREFLIGHT_socket_cgroup),
+				       .sched_info = has_need(&btf, PREFLIGHT_sched_info),
+				       .socket_cgroup = has_need(&btf, PREFLIGHT_socket_cgroup),
 				       .oom_victims = oom_victims,
 				       .dirty_pauses = dirty_pause_at > 0 };
 	ret_set->skeleton = skeleton;

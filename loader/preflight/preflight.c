@@ -53,21 +53,26 @@ static void end_probes(struct preflight_probes *p)
 	cleanup_close(&p->perf_link_fd);
 	cleanup_close(&p->prog_fd);
 	cleanup_close(&p->bpffs_fd);
-	preflight_btf_done(&p->btf);
 }
 
 void preflight_probe(struct preflight *ret_preflight)
 {
-	struct preflight_probes p = { .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1 };
+	struct preflight_btf btf = { 0 };
+	struct preflight_probes p = {
+		.btf = &btf, .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
 		ask_need(&p, i, &ret_preflight->rows[i]);
 	end_probes(&p);
+	preflight_btf_done(&btf);
 }
 
-void preflight_ask(enum preflight_id id, struct preflight_row *ret_row)
+void preflight_ask(struct preflight_btf *btf, enum preflight_id id, struct preflight_row *ret_row)
 {
-	struct preflight_probes p = { .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1 };
+	struct preflight_probes p = {
+		.btf = btf, .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1
+	};
 
 	ask_need(&p, id, ret_row);
 	end_probes(&p);
@@ -176,14 +181,15 @@ void preflight_explain_failure(void)
 
 int preflight_surroundings(void)
 {
+	struct preflight_btf btf __attribute__((cleanup(preflight_btf_done))) = { 0 };
 	struct preflight_row row;
 
-	preflight_ask(PREFLIGHT_cgroup2, &row);
+	preflight_ask(&btf, PREFLIGHT_cgroup2, &row);
 	if (row.state == PREFLIGHT_MISSING) {
 		LOG_ROW(log_error, &row);
 		return -ENOTSUP;
 	}
-	preflight_ask(PREFLIGHT_psi, &row);
+	preflight_ask(&btf, PREFLIGHT_psi, &row);
 	if (row.state == PREFLIGHT_MISSING)
 		LOG_ROW(log_warning, &row);
 	return 0;

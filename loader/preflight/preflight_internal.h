@@ -8,9 +8,9 @@
 
 /* What a probe leaves for probes that build on it. */
 struct preflight_probes {
-	struct preflight_btf btf;
-	int prog_fd;  /* a perf_event program, -1 without */
-	int bpffs_fd; /* a bpffs that is mounted nowhere, -1 without */
+	struct preflight_btf *btf; /* not owned */
+	int prog_fd;		   /* a perf_event program, -1 without */
+	int bpffs_fd;		   /* a bpffs that is mounted nowhere, -1 without */
 	int perf_link_fd;
 };
 

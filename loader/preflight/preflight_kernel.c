@@ -54,7 +54,7 @@ static int load_program(uint32_t type, uint32_t attach_type, uint32_t btf_id)
 
 static void probe_btf(struct preflight_probes *p, struct preflight_row *row)
 {
-	int r = preflight_btf_load(&p->btf);
+	int r = preflight_btf_load(p->btf);
 
 	if (r < 0) {
 		preflight_row_failed(row, -r);
@@ -62,7 +62,7 @@ static void probe_btf(struct preflight_probes *p, struct preflight_row *row)
 	}
 	preflight_row_present(row);
 	PREFLIGHT_ROW_SAY(row, "%s, %u KiB", PREFLIGHT_BTF_PATH,
-			  preflight_btf_bytes(&p->btf) / 1024);
+			  preflight_btf_bytes(p->btf) / 1024);
 }
 
 static void probe_map(struct preflight_row *row, uint32_t type, uint32_t entries)
@@ -216,7 +216,7 @@ static int load_by_btf(struct preflight_probes *p, uint32_t kind, const char *na
 	_cleanup_close_ int fd = -1;
 	int id;
 
-	id = preflight_btf_find(&p->btf, kind, name);
+	id = preflight_btf_find(p->btf, kind, name);
 	if (id < 0)
 		return -id;
 	fd = load_program(BPF_PROG_TYPE_TRACING, attach_type, (uint32_t)id);
@@ -225,7 +225,7 @@ static int load_by_btf(struct preflight_probes *p, uint32_t kind, const char *na
 
 static bool has_btf(struct preflight_probes *p, struct preflight_row *row)
 {
-	int r = preflight_btf_load(&p->btf);
+	int r = preflight_btf_load(p->btf);
 
 	if (r == 0)
 		return true;
@@ -288,7 +288,7 @@ static void probe_function(struct preflight_probes *p, struct preflight_row *row
 
 	if (!has_btf(p, row))
 		return;
-	r = preflight_btf_find(&p->btf, BTF_KIND_FUNC, name);
+	r = preflight_btf_find(p->btf, BTF_KIND_FUNC, name);
 	if (r < 0)
 		preflight_row_failed(row, -r);
 	else
@@ -315,7 +315,7 @@ static void probe_sched_info(struct preflight_probes *p, struct preflight_row *r
 {
 	if (!has_btf(p, row))
 		return;
-	if (preflight_btf_has_members(&p->btf, "sched_info"))
+	if (preflight_btf_has_members(p->btf, "sched_info"))
 		preflight_row_present(row);
 	else
 		preflight_row_failed(row, ENOTSUP);
@@ -325,7 +325,7 @@ static void probe_kernel_rows(struct preflight_probes *p, struct preflight_row *
 {
 	if (!has_btf(p, row))
 		return;
-	if (preflight_btf_has_members(&p->btf, "orc_entry"))
+	if (preflight_btf_has_members(p->btf, "orc_entry"))
 		preflight_row_present(row);
 	else
 		preflight_row_failed(row, ENOTSUP);
@@ -336,7 +336,7 @@ static void probe_socket_cgroup(struct preflight_probes *p, struct preflight_row
 {
 	if (!has_btf(p, row))
 		return;
-	if (preflight_btf_has_members(&p->btf, "sock_cgroup_data"))
+	if (preflight_btf_has_members(p->btf, "sock_cgroup_data"))
 		preflight_row_present(row);
 	else
 		preflight_row_failed(row, ENOTSUP);
@@ -347,7 +347,7 @@ static void probe_oom_victims(struct preflight_probes *p, struct preflight_row *
 {
 	if (!has_btf(p, row))
 		return;
-	if (preflight_btf_takes_pointer(&p->btf, "btf_trace_mark_victim", 1))
+	if (preflight_btf_takes_pointer(p->btf, "btf_trace_mark_victim", 1))
 		preflight_row_present(row);
 	else
 		preflight_row_failed(row, ENOTSUP);

@@ -109,7 +109,7 @@ static void probe_psi(struct preflight_probes *p, struct preflight_row *row)
 	if (read_small_file("/proc/cmdline", &cmdline) < 0)
 		cmdline = NULL;
 	/* The struct always exists; it has members only with CONFIG_PSI. */
-	preflight_system_explain_psi(error, preflight_btf_has_members(&p->btf, "psi_group"),
+	preflight_system_explain_psi(error, error && preflight_btf_has_members(p->btf, "psi_group"),
 				     cmdline ? cmdline : "", row);
 	if (error == 0)
 		PREFLIGHT_ROW_SAY(row, "/proc/pressure");

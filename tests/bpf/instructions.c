@@ -5,8 +5,11 @@
 #include <sys/utsname.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 
 #include "harness.h"
+#include "loader/kernel_types.h"
+#include "shared/tools/cleanup.h"
 
 /* Other kernels' verifiers walk more or less of the same program; no more than this all the same.
  */
@@ -79,9 +82,67 @@ static void each_program_stays_small(void **state)
 	harness_free(h);
 }
 
+static void destroy_skeleton(struct trocar **skel)
+{
+	trocar__destroy(*skel);
+}
+
+static struct trocar *load_plain(const struct bpf_object_open_opts *options)
+{
+	struct trocar *skel = trocar__open_opts(options);
+
+	assert_non_null(skel);
+	bpf_program__set_autoload(skel->progs.on_module_load, false);
+	bpf_program__set_autoload(skel->progs.on_module_free, false);
+	bpf_program__set_autoload(skel->progs.dirty_pause, false);
+	return skel;
+}
+
+/* Compares what libbpf has made of two programs; a load of 64 bits has a map's descriptor. */
+static void same_instructions(const struct bpf_program *a, const struct bpf_program *b)
+{
+	const struct bpf_insn *x = bpf_program__insns(a), *y = bpf_program__insns(b);
+
+	assert_int_equal(bpf_program__insn_cnt(a), bpf_program__insn_cnt(b));
+	for (size_t i = 0; i < bpf_program__insn_cnt(a); i++) {
+		if (x[i].code == (BPF_LD | BPF_DW | BPF_IMM))
+			i++;
+		else if (memcmp(&x[i], &y[i], sizeof(*x)) != 0)
+			fail_msg("%s: instruction %zu", bpf_program__name(a), i);
+	}
+}
+
+/* Every program is relocated alike by the kernel's BTF and by the loader's copy of its types. */
+static void a_copy_of_the_types_relocates_alike(void **state)
+{
+	struct trocar *by_kernel __attribute__((cleanup(destroy_skeleton))) = NULL;
+	struct trocar *by_copy __attribute__((cleanup(destroy_skeleton))) = NULL;
+	struct btf *kernel = btf__parse_raw("/sys/kernel/btf/vmlinux");
+	char path[KERNEL_TYPES_PATH_BYTES];
+	_cleanup_close_ int fd = kernel_types_open(path);
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = path);
+	struct bpf_program *program, *other;
+
+	assert_true(kernel && fd >= 0);
+	by_kernel = load_plain(NULL);
+	by_copy = load_plain(&options);
+	assert_int_equal(kernel_types_fill(fd, kernel, bpf_object__btf(by_copy->obj)), 0);
+	btf__free(kernel);
+	assert_int_equal(trocar__load(by_kernel), 0);
+	assert_int_equal(trocar__load(by_copy), 0);
+	other = bpf_object__next_program(by_copy->obj, NULL);
+	bpf_object__for_each_program(program, by_kernel->obj)
+	{
+		same_instructions(program, other);
+		other = bpf_object__next_program(by_copy->obj, other);
+	}
+	assert_null(other);
+}
+
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_program_stays_small) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_program_stays_small),
+					    cmocka_unit_test(a_copy_of_the_types_relocates_alike) };
 
 	harness_main(argc, argv);
 	harness_load_mappings();

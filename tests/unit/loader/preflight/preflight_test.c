@@ -29,15 +29,17 @@ static void rows_alone(void **state)
 {
 	static const enum preflight_id alone[] = { PREFLIGHT_btf, PREFLIGHT_cgroup2, PREFLIGHT_psi,
 						   PREFLIGHT_lockdown, PREFLIGHT_vma_open_coded };
+	struct preflight_btf btf = { 0 };
 	struct preflight_row row;
 	struct preflight p;
 
 	preflight_probe(&p);
 	for (size_t i = 0; i < ARRAY_SIZE(alone); i++) {
-		preflight_ask(alone[i], &row);
+		preflight_ask(&btf, alone[i], &row);
 		assert_int_equal(row.state, p.rows[alone[i]].state);
 		assert_string_equal(row.detail, p.rows[alone[i]].detail);
 	}
+	preflight_btf_done(&btf);
 }
 
 static void json_is_json(void **state)
