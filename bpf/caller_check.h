@@ -13,6 +13,7 @@
 #include <linux/bpf.h>
 #include <linux/types.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"

@@ -11,6 +11,8 @@
 
 #include <linux/errno.h>
 
+#include <bpf/bpf_core_read.h>
+
 #include "bpf/error_ring.h"
 #include "bpf/kernel.h"
 #include "bpf/maps.h"

@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 import machine
 
@@ -78,8 +79,37 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("time_of_many", range(1, metafunc.config.option.times + 1))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """A test marked again(reason) runs once more where it fails. How often that was needed is said at the end."""
+    mark = item.get_closest_marker("again")
+    if not mark or os.environ.get("TROCAR_SHORT") == "1":
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    if any(report.failed for report in reports):
+        item._initrequest()  # pylint: disable=protected-access
+        why = next(str(report.longrepr) for report in reports if report.failed).strip().splitlines()[-1]
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        reports[-1].user_properties.append(("again", f"{mark.args[0]}; it failed with: {why[:300]}"))
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def second_tries(terminalreporter):
+    """A line for each test that needed one, with the reason that its mark gives."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for key, why in getattr(report, "user_properties", ()):
+                if key == "again":
+                    terminalreporter.write_line(f"again: {report.nodeid}: {why}")
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """With --times: how often each test passed. One that had no verdict (a skip) has not passed."""
+    second_tries(terminalreporter)
     if config.option.times == 1:
         return
     counts = collections.defaultdict(collections.Counter)

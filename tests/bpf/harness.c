@@ -15,6 +15,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
+#include "loader/kernel_types.h"
 #include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
 
@@ -61,10 +62,12 @@ static void ring_forget(struct harness_ring *ring)
 	ring->count = 0;
 }
 
-/* What the kernel has, read once. */
+/* What the kernel has, read once, and its types as the loader copies them. */
 static struct {
 	bool known, open_coded;
 	uint32_t dirty_pause;
+	uint32_t task_struct, timespec64, pt_regs, file, list_head;
+	char types[KERNEL_TYPES_PATH_BYTES];
 } kernel;
 
 /* As the loader finds it: the last but one of the arguments, behind the tracepoint's own. */
@@ -78,6 +81,27 @@ static uint32_t find_dirty_pause(const struct btf *btf)
 	return btf_vlen(btf__type_by_id(btf, type->type)) - 3;
 }
 
+static uint32_t number_of(const struct btf *btf, const char *name)
+{
+	return (uint32_t)btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+}
+
+/* The types stay in memory until the process ends. */
+static void copy_types(const struct btf *btf)
+{
+	struct trocar *skel = trocar__open();
+	int fd = kernel_types_open(kernel.types);
+
+	assert_true(skel && fd >= 0);
+	assert_int_equal(kernel_types_fill(fd, btf, bpf_object__btf(skel->obj)), 0);
+	trocar__destroy(skel);
+	kernel.task_struct = number_of(btf, "task_struct");
+	kernel.timespec64 = number_of(btf, "timespec64");
+	kernel.pt_regs = number_of(btf, "pt_regs");
+	kernel.file = number_of(btf, "file");
+	kernel.list_head = number_of(btf, "list_head");
+}
+
 static void read_kernel(void)
 {
 	struct btf *btf;
@@ -86,6 +110,7 @@ static void read_kernel(void)
 		return;
 	btf = btf__load_vmlinux_btf();
 	assert_non_null(btf);
+	copy_types(btf);
 	kernel.open_coded = btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
 	kernel.dirty_pause = find_dirty_pause(btf);
 	kernel.known = true;
@@ -142,7 +167,11 @@ static void apply(struct harness *h, const struct harness_options *o)
 	struct timespec tick;
 	bool open_coded, tree;
 
-	read_kernel();
+	skel->rodata->cast_task_struct = kernel.task_struct;
+	skel->rodata->cast_timespec64 = kernel.timespec64;
+	skel->rodata->cast_pt_regs = kernel.pt_regs;
+	skel->rodata->cast_file = kernel.file;
+	skel->rodata->cast_list_head = kernel.list_head;
 	h->open_coded = !o->vmas_tree && kernel.open_coded;
 	h->vmas = h->open_coded ? skel->progs.vmas_open : skel->progs.vmas_tree;
 	open_coded = with_mappings && h->open_coded;
@@ -221,6 +250,7 @@ struct harness *harness_new(const struct harness_options *options)
 {
 	static const struct harness_options defaults;
 	static bool registered;
+	LIBBPF_OPTS(bpf_object_open_opts, types);
 	struct harness *h;
 
 	clear_away();
@@ -228,7 +258,9 @@ struct harness *harness_new(const struct harness_options *options)
 		registered = !atexit(clear_away);
 	h = calloc(1, sizeof(*h));
 	assert_non_null(h);
-	h->skel = trocar__open();
+	read_kernel();
+	types.btf_custom_path = kernel.types;
+	h->skel = trocar__open_opts(&types);
 	assert_non_null(h->skel);
 	apply(h, options ? options : &defaults);
 	leave_out(h->skel);

@@ -159,6 +159,12 @@ size_t harness_read(struct bpf_program *program, char **ret_bytes);
 void harness_sleep_ms(unsigned int ms);
 uint64_t harness_now_ns(void);
 
+/*
+ * How long the threads of process 1 have run, in ns. There are kernels that run no tracing program
+ * while one of them does (docs/decisions/0042): an interrupt that comes then is missed.
+ */
+uint64_t harness_process_1_ns(void);
+
 /* The function in which a "burn" child spends its time. */
 void harness_burn(void);
 

@@ -72,15 +72,18 @@ static void timeouts_blame_nobody(void **state)
 {
 	struct fixture f = begin_locks(NULL);
 	pid_t burner = harness_spawn("burner", "burn", f.dir), pid;
+	uint64_t ran_ns = harness_process_1_ns(), missed;
 	struct lock_waker waker;
 	struct found lock;
 
 	pid = harness_start(wait_in_vain, NULL, f.dir);
 	await_end();
 	find_lock(&f, pid, &shared->word, &lock);
-	assert_int_equal(lock.sums.waits, ROUNDS);
-	assert_near_ms(lock.sums.total_ns, ROUNDS * HOLD_MS * MSEC);
-	assert_int_equal(count_woken(&f, &lock.key, LOCK_WAKER_INTERRUPT, 0, &waker), ROUNDS);
+	missed = ROUNDS - lock.sums.waits;
+	assert_true(missed <= (harness_process_1_ns() != ran_ns));
+	assert_near_ms(lock.sums.total_ns, lock.sums.waits * HOLD_MS * MSEC);
+	assert_int_equal(count_woken(&f, &lock.key, LOCK_WAKER_INTERRUPT, 0, &waker),
+			 lock.sums.waits);
 	assert_int_equal(waker.tgid, 0);
 	harness_kill(pid);
 	harness_kill(burner);

@@ -223,7 +223,9 @@ static void counts_what_finds_no_room(void **state)
 	struct fixture f = begin(&small);
 	int open_fd = bpf_map__fd(f.h->skel->maps.reclaim_open);
 	int sums_fd = bpf_map__fd(f.h->skel->maps.reclaim_sums);
-	struct reclaim_open_key taken = { .tid = 1 };
+	struct reclaim_open_key taken = {
+		.tid = UINT32_MAX
+	}; /* no thread, whose end would free it */
 	struct reclaim_key full = { .cgroup_id = 1 };
 	struct reclaim_open open = {};
 	struct reclaim_sums sums = {};

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/activate.c consumer/broker/*
 """trocar-activate, which stands in for trocar-broker.socket in a container: what it starts and when, what it holds
 meanwhile, and what it leaves."""
 import contextlib

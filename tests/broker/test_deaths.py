@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/broker/broker_serve* loader/broker/broker_tables* loader/broker/broker_peer*
 """kill -9 of either side at every step: nothing is left behind, and the next one is served."""
 import fcntl
 import os

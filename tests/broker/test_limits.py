@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/broker/broker_dispatch* loader/broker/broker_rights* policy/requests.def
 """How much one may hold of what costs the machine: events that tick, programs on the scheduler. The asker is in
 an attacker's hands, and hides what he holds wherever a process can put a descriptor."""
 import ctypes

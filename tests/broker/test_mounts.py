@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/broker/broker_mount* policy/file_systems.def
 """Mounts that a local user can make answer when he likes, or lay over something else: none of them is asked."""
 import ctypes
 import os

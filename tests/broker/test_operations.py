@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/broker/broker_operations* loader/broker/broker_pressure* loader/broker/broker_process*
 """What the broker opens, and what it does not: events, programs, pressure files, mapped files."""
 import errno
 import fcntl

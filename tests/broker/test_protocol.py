@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: shared/broker/* loader/broker/broker_listen* loader/broker/broker_dispatch*
 """Messages, connections and rates: what can be done to the broker without its opening anything."""
 import os
 import re

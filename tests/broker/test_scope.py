@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/broker/broker_scope*
 """A set that is loaded for some cgroups alone: nothing of another is opened, whatever `watches` and `targets` say."""
 import os
 import pathlib

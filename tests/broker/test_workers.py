@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/broker/broker_worker*
 """A file system that holds up whoever asks it, beyond all signals, and passes every wall before: root's own
 overlay above a FUSE server that has stopped to answer stands for the dying disk. It holds up one worker,
 and nobody else."""

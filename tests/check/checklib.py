@@ -19,8 +19,15 @@ class CannotRun(Exception):
 
 
 class Tree:
-    def __init__(self, root, build):
-        self.root, self.build = pathlib.Path(root), pathlib.Path(build)
+    """The files to check. `only`: those that a check of single files is asked for, None for all. `quick`: the caller has
+    minutes, so that what takes longest is left to another run."""
+
+    def __init__(self, root, build, only=None, quick=False):
+        self.root, self.build, self.only, self.quick = pathlib.Path(root), pathlib.Path(build), only, quick
+
+    def asked(self, names):
+        """Those of the names that are to be checked, where each is checked by itself."""
+        return [n for n in names if self.only is None or n in self.only]
 
     @functools.cached_property
     def files(self):
@@ -123,12 +130,14 @@ def main(check, refused, accepted):
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--self-test", action="store_true", help="prove that the check can fail")
     parser.add_argument("--build", default=ROOT / "build", help="the build directory")
+    parser.add_argument("--files", nargs="*", help="check these alone, where files are checked one by one")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes longest")
     options = parser.parse_args()
     try:
         if options.self_test:
             found = self_test(check, refused, accepted)
         else:
-            found = list(check(Tree(ROOT, options.build)))
+            found = list(check(Tree(ROOT, options.build, options.files, options.quick)))
     except CannotRun as reason:
         print(f"cannot run: {reason}")
         sys.exit(77)

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/block.bpf.c bpf/kernel_block.h consumer/signals/block* consumer/report/session_block*
+# tests: consumer/report/find_disks* ctl/render/text_report_disks*
 """The signal `block`: what a cgroup asked of a disk, how long that took and who else had it, against the kernel's own
 counts of the disk and requests of known number, size and time."""
 import json
@@ -75,6 +77,7 @@ def only(lines, **keys):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_requests_are_told(t):
     """As many writes, bytes and flushes as dd made and as the kernel counted, each in the histograms."""
     agent, group = watched(t)
@@ -120,6 +123,7 @@ def test_service_is_known(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_neighbour_is_told(t):
     """Another cgroup writes sixteen times as much to the same disk: it is named, with its share."""
     agent, group = watched(t)
@@ -355,6 +359,7 @@ def test_detached_at_once(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_missing(t):
     """Nobody attaches it, or the session is of one process: the start and the end say why."""
     agent, group = watched(t, broker=False)
@@ -366,6 +371,7 @@ def test_missing(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_one_process(t):
     agent, group = watched(t)
     asked = agent.call("session.start", {"pid": group.pids()[0], "during_ms": 500,

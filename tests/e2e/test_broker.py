@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/broker/* loader/broker_main* consumer/broker/* shared/broker/* consumer/signals/signal_programs*
+# tests: consumer/signals/context_switches* bpf/switch.bpf.c
 """Sampling through the broker: what runs follows need, costs nothing while nothing is needed, and goes on
 without whoever dies."""
 import contextlib
@@ -267,6 +269,7 @@ def test_broker_gone_and_back(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_consumer_killed(t):
     """Its death disarms: no tick comes any more, and no program stays on the scheduler."""
     agent = t.agent(rules(rule("api", comm=t.comm, signals=["oncpu", "switch"])), broker=True)
@@ -288,6 +291,7 @@ def test_consumer_killed(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_no_broker_at_all(t):
     """Neither broker nor --always: said in each line that it concerns, never silence."""
     agent = t.agent(rules(rule("api", comm=t.comm)), load=["--always", "none"])

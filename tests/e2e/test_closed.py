@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: shared/files/cgroupfs* consumer/cgroup/* consumer/discovery/path_wait*
 """Cgroups that their owner closes: whoever has a delegated one may take away the right to read it. That blinds
 the agent to nobody else, ends no watch, and is said."""
 import json
@@ -32,6 +33,7 @@ def starts(agent, group):
     return len(agent.find("watch.start", cgroup=group.path))
 
 
+@pytest.mark.core
 def test_closed_cgroups(t):
     """A scan finds every cgroup of a rule, wherever closed ones stand in the listing; these are said once."""
     rule_set = rules(rule("all", cgroup=f"/{t.name}-"))
@@ -81,16 +83,19 @@ def closed_while_watched(t, what, mode):
     agent.wait("watch.stop", cgroup=named.path)
 
 
+@pytest.mark.core
 def test_closed_directory(t):
     """chmod 0700 of a watched cgroup ends neither its watch nor another's."""
     closed_while_watched(t, ".", 0o700)
 
 
+@pytest.mark.core
 def test_closed_list(t):
     """chmod 0600 of cgroup.procs does not either, and no scan makes a watch again that another ended."""
     closed_while_watched(t, "cgroup.procs", 0o600)
 
 
+@pytest.mark.core
 def test_below_a_closed_one(t):
     """A matching process below a directory that nobody else may search is watched like any other."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -106,6 +111,7 @@ def test_below_a_closed_one(t):
     check(not agent.find("watch.stop", cgroup=inner.path, reason="cgroup_removed"), "the watch was ended")
 
 
+@pytest.mark.core
 def test_threaded(t):
     """A process in a threaded cgroup, whose cgroup.procs cannot be read, stays watched."""
     rule_set = rules(rule("api", comm=t.comm))

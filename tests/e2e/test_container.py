@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/cgroup/container* shared/files/namespaces*
 """Container and pod of a watched cgroup, in every line about it, by cgroups named as runtimes name them."""
 import hashlib
 
@@ -47,6 +48,7 @@ def check_lines(lines, container, pod, about):
         check(line.get("container") == about, f"{line['type']}: not {about}: {line}")
 
 
+@pytest.mark.core
 def test_docker_scope(t):
     """A scope as docker's systemd driver names it: the id in every line, the unit where it is described."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
@@ -56,6 +58,7 @@ def test_docker_scope(t):
                 {"runtime": "docker", "unit": f"docker-{identity}.scope"})
 
 
+@pytest.mark.core
 def test_pod(t):
     """A pod of systemd's driver within a container of docker's: the pod's container, the pod's uid."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
@@ -66,6 +69,7 @@ def test_pod(t):
                 {"runtime": "containerd", "qos": "burstable", "unit": f"cri-containerd-{inner}.scope"})
 
 
+@pytest.mark.core
 def test_no_container(t):
     """Names that only look so, as any user may give them to a cgroup: no container, no guess."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))

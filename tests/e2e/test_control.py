@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/control/* consumer/methods/* consumer/agent/rules_file* consumer/discovery/rules_apply*
+# tests: consumer/rules/* shared/rules/* ctl/client/client* ctl/client/calls* ctl/client/rules_check* ctl/command*
+# tests: ctl/cli/options*
 """The control socket, the command, and the rules file while the agent runs."""
 import json
 import os
@@ -49,6 +52,7 @@ def as_user(agent, name, method, params=None):
         os.waitpid(pid, 0)
 
 
+@pytest.mark.core
 def test_rules_set_and_get(t):
     """A pushed set is active when the answer comes, unchanged watches go on, nothing is missed."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -72,6 +76,7 @@ def test_rules_set_and_get(t):
     check(agent.wait("watch.stop", cgroup=group.path)["reason"] == "rule_gone", "not rule_gone")
 
 
+@pytest.mark.core
 def test_rules_refused(t):
     """A faulty push is refused whole, with every fault; the running set stays."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -88,6 +93,7 @@ def test_rules_refused(t):
     agent.wait("process.match", pid=process.pid, generation=1)
 
 
+@pytest.mark.core
 def test_rules_check(t):
     """rules.check applies nothing and says which processes would match."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -103,6 +109,7 @@ def test_rules_check(t):
     check(agent.call("rules.get")["generation"] == 1, "rules.check applied something")
 
 
+@pytest.mark.core
 def test_rules_check_command(t):
     """The command checks the file itself: with the agent it says what matches and what is near, and where there is
     none, or it may not be asked, it says so in a line and checks all the same."""
@@ -141,6 +148,7 @@ def test_rules_check_command(t):
     check(agent.wait("process.match", pid=process.pid)["labels"] == {"a": "all", "b": "own"}, "labels are not merged")
 
 
+@pytest.mark.core
 def test_rules_file_is_followed(t):
     """The file is watched: a good change is applied, a faulty one is told and changes nothing."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -155,6 +163,7 @@ def test_rules_file_is_followed(t):
     check(agent.call("rules.get")["generation"] == 2, "the faulty file changed the set")
 
 
+@pytest.mark.core
 def test_rules_file_behind_links(t):
     """A ConfigMap exchanges a link beside the file; the file of another link is replaced in its own folder. Both are
     read again behind Landlock, and a file that cannot be read is a line."""
@@ -196,6 +205,7 @@ def test_rules_file_behind_links(t):
     check(applied(other, 2) == "second", "the file that was replaced in its own folder")
 
 
+@pytest.mark.core
 def test_faulty_rules_at_start(t):
     """At start with a faulty file the consumer names every fault and exits; no set is invented."""
     agent = t.agent(FAULTY, start=False)
@@ -210,6 +220,7 @@ def test_faulty_rules_at_start(t):
     check(not agent.find("rules.applied"), "a rule set was applied")
 
 
+@pytest.mark.core
 def test_only_the_admin_changes(t):
     """Whoever may connect reads; only root, the admin group and the agent's own user change."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -222,6 +233,7 @@ def test_only_the_admin_changes(t):
     check("result" in as_user(agent, USER, "rules.set", {"text": text}), "its own user may not")
 
 
+@pytest.mark.core
 def test_malformed_requests(t):
     """What is not a request is told so; the connection and the agent go on or close, never hang."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -248,6 +260,7 @@ def test_malformed_requests(t):
     check(agent.call("status")["rules"] == 1, "no answer afterwards")
 
 
+@pytest.mark.core
 def test_request_without_end(t):
     """A request line beyond 1 MiB is told and closed; it costs a bounded amount of memory."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -263,6 +276,7 @@ def test_request_without_end(t):
     check(agent.call("status")["memory"]["resident_bytes"] < 64 << 20, "memory grew")
 
 
+@pytest.mark.core
 def test_clients_have_a_limit(t):
     """The 65th client is turned away; a new one is served once others have gone."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -281,6 +295,7 @@ def test_clients_have_a_limit(t):
     until(agent.answers, 5, "no answer after 64 clients have gone")
 
 
+@pytest.mark.core
 def test_many_rules(t):
     """10,000 rules are pushed and matched; 10,001 are refused."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -302,6 +317,7 @@ def check_status(agent, *faults, parts=()):
     check(len(said.splitlines()) <= 12 and all(part in said for part in parts), said)
 
 
+@pytest.mark.core
 def test_the_command(t):
     """trocar's words against a running agent."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -338,6 +354,7 @@ def test_the_command(t):
     check_status(agent)
 
 
+@pytest.mark.core
 def test_the_command_without_an_agent(t):
     """One clear line and a status of its own when nobody answers."""
     done = command(COMMAND, "--socket", t.folder / "nobody.sock", "status", expect=None)
@@ -345,6 +362,7 @@ def test_the_command_without_an_agent(t):
           f"{done}")
 
 
+@pytest.mark.core
 def test_signals(t):
     """SIGINT ends like SIGTERM and says so; SIGHUP without a file changes nothing."""
     agent = t.agent(rules(rule("api", comm=t.comm)))

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: run docs/examples/* systemd/*
 """The first door: ./run --demo as an operator runs it, to its end and cut short."""
 import json
 import os
@@ -88,6 +89,7 @@ def finish(process, seconds):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_demo(t):
     """cpu, memory and io: pressure, session, stacks before and during, hot function, account."""
     before = users()

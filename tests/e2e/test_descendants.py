@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/watch_tree.h bpf/watch_lookup.h consumer/watch/*
 """A watch takes the cgroups below its own, as the kernel counts pressure and CPU time: slices, pods, threaded
 children."""
 import json
@@ -35,6 +36,7 @@ def session(agent, params, during_ms=1500):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_request_takes_children(t):
     """A session on a parent without a process has the samples of its children, each with its cgroup."""
     agent = t.agent(rules(rule("none", comm=t.comm + "x")))
@@ -71,6 +73,7 @@ def test_child_of_a_quiet_process(t):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_named_slice(t):
     """A rule by the whole path of a slice watches it, though all its processes are below: one child was there before,
     one is made after. Each child matches by the prefix and is watched too, and both watches get the samples."""

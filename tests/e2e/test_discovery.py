@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/discover.bpf.c bpf/cgroup.bpf.c bpf/scope.h bpf/event_* consumer/discovery/* consumer/watch/binding*
+# tests: shared/rules/rules_index* consumer/process/process.*
 """Which processes and cgroups the agent finds, how, and when it lets go of them."""
 import json
 import os
@@ -13,6 +15,7 @@ from harness import RpcError, Skip, check, check_figure, rule, rules, until
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_exec(t):
     """A process that starts under a matching name is found by its exec."""
     agent = t.agent(rules(rule("api", comm=t.comm, labels={"team": "payments"})))
@@ -32,6 +35,7 @@ def test_exec(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_fork_without_exec(t):
     """Children that never call execve are found by their fork."""
     agent = t.agent(rules(rule("forky", comm="forky")))
@@ -44,6 +48,7 @@ def test_fork_without_exec(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_rename(t):
     """prctl(PR_SET_NAME) makes a match, with the pid's own start time."""
     agent = t.agent(rules(rule("worker", comm="worker-7")))
@@ -53,6 +58,7 @@ def test_rename(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_name_that_drives_a_terminal(t):
     """A name of CSI, DEL, a line separator and an override of the order of reading is in the lines, and no
     byte of these is: who prints the event file on a terminal sees text."""
@@ -71,6 +77,7 @@ def test_name_that_drives_a_terminal(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_exec_of_running_process(t):
     """A process that was no match becomes one by execve: same pid."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -80,6 +87,7 @@ def test_exec_of_running_process(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_started_before_us(t):
     """A process that ran before the agent is found by the scan."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -93,6 +101,7 @@ def test_started_before_us(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_exact_against_prefix(t):
     """"node" is not "nodejs"; a prefix takes what begins with it; 15 bytes are matched whole."""
     agent = t.agent(rules(rule("exact", comm="node"), rule("prefix", prefix="work-"),
@@ -111,6 +120,7 @@ def test_exact_against_prefix(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_longest_prefix_wins(t):
     """Of two prefixes that both hold the longer one is the rule, and both are named at the start."""
     agent = t.agent(rules(rule("all", prefix="w"), rule("workers", prefix="work")))
@@ -123,6 +133,7 @@ def test_longest_prefix_wins(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_two_processes_in_one_cgroup(t):
     """One watch for both; it lives until the last one has gone."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -142,6 +153,7 @@ def test_two_processes_in_one_cgroup(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_cgroup_removed_while_watched(t):
     """The cgroup goes away under the watch, and again under a running session."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -160,6 +172,7 @@ def test_cgroup_removed_while_watched(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_cgroup_prefix(t):
     """A rule for a cgroup takes whatever runs there, and not the neighbour's."""
     agent = t.agent(rules(rule("slice", cgroup=f"/{t.name}-web")))
@@ -174,6 +187,7 @@ def test_cgroup_prefix(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_comm_and_cgroup_prefix(t):
     """Both criteria must hold."""
     agent = t.agent(rules(rule("both", comm=t.comm, cgroup=f"/{t.name}-web")))
@@ -189,6 +203,7 @@ def test_comm_and_cgroup_prefix(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_rule_goes_and_comes_back(t):
     """A process whose rule is taken away has left, and lives; given the rule again it is there at once, with names."""
     wanted, others = rules(rule("api", comm=t.comm, scope="process")), rules(rule("other", comm="nobody-at-all"))
@@ -305,6 +320,7 @@ def test_no_loader_process(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_scope(t):
     """`load --scope`: what a rule matches elsewhere is neither watched nor listed nor captured, and it is said."""
     inside, outside = t.cgroup("in"), t.cgroup("out")

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/facts/facts_d* consumer/facts/disk_text* consumer/sampling/wait_files* bpf/look_path*
+# tests: shared/files/mounts*
 """Which disk, which mount point and which file: what disks are made of, and paths of files that threads wait for."""
 import pathlib
 
@@ -32,6 +34,7 @@ def journal(t, group, point, seconds=8):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_stack_of_a_loop_device(t):
     """The disk is a file on another disk, and carries a mount point: both lines say so, and so does the report."""
     agent, group = watched(t, signals=["oncpu", "pools", "offcpu", "syscall", "block"])
@@ -91,6 +94,7 @@ def waits_on_files(agent, session_id):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_path_of_a_file(t):
     """The stacks say which file is written, where its file system is mounted, and that file by its number; the finding
     and the report name it too."""

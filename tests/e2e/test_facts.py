@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/facts/* consumer/report/session_facts* consumer/watch/watch_facts*
 """What the kernel's own files say of a stall: throttling, limits, devices; and the cause that follows."""
 import os
 import re
@@ -24,6 +25,7 @@ def read_cpu(group):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_cpu_quota_speaks_first(t):
     """A program burns CPU above its quota: the headline begins with the quota, in the numbers of cpu.stat."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=2000, pre_ms=10000)))
@@ -131,6 +133,7 @@ def mount_ext4(t, mib):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_disk_limit_speaks_first(t):
     """A program may read 2 MiB a second, and wants more."""
     folder, name, device = mount_ext4(t, 96)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: ctl/render/html_histograms* ctl/events/parts* consumer/signals/*histogram*
 """Histograms of sessions and hosts add up: docs/examples/merge-histograms.jq makes of the lines of some what one line of
 all of them would be."""
 import json
@@ -49,6 +50,7 @@ def without(merged, *keys):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_merging_loses_nothing(t):
     """However some times are spread over sessions and hosts, the lines add up to the histogram of all of them."""
     choose = random.Random(15)
@@ -71,6 +73,7 @@ def test_merging_loses_nothing(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_keys_are_kept_apart(t):
     """Rules, disks and locks of different names are not added up; processes of one program and one lock are."""
     lock = {"of": "lock", "kind": "futex", "module": "/usr/bin/api", "symbol": "store"}

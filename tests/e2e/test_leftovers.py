@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: tests/leftovers.py
 """What a run of the tests leaves that is killed: the next one takes it away, and nothing of one that still runs."""
 import os
 import pathlib
@@ -46,6 +47,7 @@ def things(pid):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_killed_run(t):
     """While its maker lives all is left alone; after that nothing of it is left, and this test's own is."""
     group = t.cgroup()

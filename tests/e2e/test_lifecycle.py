@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: loader/*.c loader/*.h loader/bpffs/* loader/preflight/* consumer/main.c consumer/agent/*
+# tests: consumer/kernel/pinned_maps* shared/abi/abi.h shared/abi/pins.def policy/* consumer/telemetry/*
 """Load, confinement as the kernel tells it, totals, and unload."""
 import json
 import pathlib
@@ -14,6 +16,7 @@ NONE = "0" * 16
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_load_as_in_a_pod(t):
     """The loader needs no more capabilities than its container in packaging/kubernetes has, where the bpffs is there."""
     manifest = (ROOT / "packaging" / "kubernetes" / "trocar.yaml").read_text()
@@ -32,6 +35,7 @@ def test_load_as_in_a_pod(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_lockdown_state(t):
     """agent.start says what the kernel says of every thread: nothing is left of privilege."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -53,6 +57,7 @@ def test_lockdown_state(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_status_is_the_same_account(t):
     """status, agent.start and agent.stop tell one story."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -80,6 +85,7 @@ def test_status_is_the_same_account(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_idle_without_matches(t):
     """With nothing watched the consumer hardly wakes."""
     agent = t.agent(rules(rule("api", comm="no-such-name")))
@@ -95,6 +101,7 @@ def test_idle_without_matches(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_end_in_a_session(t):
     """SIGTERM in a session ends it with its account first."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -110,6 +117,7 @@ def test_end_in_a_session(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_load_twice_and_replace(t):
     """A second load says what is there with a status of its own; --replace swaps; unload is whole."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -125,6 +133,7 @@ def test_load_twice_and_replace(t):
     agent.start()
 
 
+@pytest.mark.core
 def test_unload_of_nothing(t):
     """unload says so when there was nothing."""
     done = command(LOADER, "unload", "--bpf-dir", t.folder / "none", expect=None)
@@ -132,6 +141,7 @@ def test_unload_of_nothing(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_consumer_without_load(t):
     """One clear line and status 1 when nothing is loaded."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -145,6 +155,7 @@ def test_consumer_without_load(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_kernel_side_of_another_version(t):
     """A consumer refuses the pins of another version: status 4 and one line that names both."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -164,6 +175,7 @@ def test_kernel_side_of_another_version(t):
     check(not agent.raw, f"lines from a consumer that refused: {agent.raw}")
 
 
+@pytest.mark.core
 def test_usage(t):
     """A wrong option is status 2, with a way to the right one on stderr."""
     for words in (["--no-such-option"], ["--rules"]):

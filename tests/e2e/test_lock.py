@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/lock* consumer/signals/lock* consumer/report/*lock* ctl/render/text_report_locks* bpf/kernel_cast.h
+# tests: bpf/interrupt.h
 """The signal `lock`: for which locks threads waited and who ended the waits, against what the threads measured."""
 import json
 import signal
@@ -194,6 +196,7 @@ def test_detached_at_once(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_missing_without_the_broker(t):
     """Nobody attaches it: session.start and the end say why."""
     agent, _, _ = watched(t, broker=False)

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/output/* consumer/telemetry/health* consumer/telemetry/losses* consumer/sampling/drain*
+# tests: consumer/kernel/ring* consumer/signals/ledger* shared/abi/drops.def
 """Where something cannot be had: full rings, readers that stop, full disks, dead consumers. Nothing may
 vanish: each loss is in a line with its number."""
 import json
@@ -105,6 +107,7 @@ def test_output_reader_stops(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_output_reader_goes(t):
     """A reader that closes its end does not end the agent by SIGPIPE."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -121,6 +124,7 @@ def test_output_reader_goes(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_disk_full(t):
     """A full disk is said, retried and counted; the lines that are there are whole."""
     agent = t.agent(rules(rule("deep", comm="deep", cooldown_ms=0)), start=False)
@@ -160,6 +164,7 @@ def test_disk_full(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_file_and_rotation(t):
     """SIGHUP opens the output anew: logrotate works, no line is lost or torn."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -182,6 +187,7 @@ def test_file_and_rotation(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_killed_in_a_session_and_restarted(t):
     """kill -9 in a session: the kernel side stays, the next consumer says the gap and the cut session."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -218,6 +224,7 @@ def test_restart_in_order_has_no_gap(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_second_consumer_takes_over(t):
     """Two consumers on one set of maps would each see half: the older one ends and says why."""
     agent = t.agent(rules(rule("api", comm=t.comm)))

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: docs/man/* consumer/agent/options*
 """The commands under EXAMPLES of the man pages do what they say, with the paths of the test in place of a machine's."""
 import json
 import re
@@ -19,6 +20,7 @@ def commands(page):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_consumer(t):
     """Loaded, run and unloaded by hand, the agent gives sessions that are complete."""
     lines, bpf = t.folder / "log" / "events.jsonl", t.folder / "bpf"
@@ -41,7 +43,8 @@ def test_consumer(t):
         t.processes.append(process)
         busy = t.spawn("burn_cpu", 60, cgroup=t.cgroup("a"))
         until(lambda: command(COMMAND, "status", "--socket", socket, expect=None).returncode == 0, 20, "no agent answers")
-        command(COMMAND, "capture", "--socket", socket, "--pid", busy.pid, "--during-ms", 1000, "--wait")
+        done = command(COMMAND, "capture", "--socket", socket, "--pid", busy.pid, "--during-ms", 1000, "--wait", expect=None)
+        check(done.returncode in (0, 5), done)  # 5: partial, as on a machine whose CPUs others use
         process.send_signal(signal.SIGINT)
         check(process.wait(20) == 0, "it did not end well")
     finally:

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/reclaim.bpf.c bpf/oom.bpf.c bpf/kernel_memory.h consumer/signals/reclaim*
+# tests: consumer/report/session_reclaim* consumer/report/find_memory* consumer/watch/oom_watch* consumer/session/oom*
+# tests: ctl/render/text_report_reclaim* ctl/render/text_report_memory*
 """Memory: what ran in a stall, who reclaimed and for how long, which file was read again, who was killed."""
 import bisect
 import contextlib
@@ -65,6 +68,7 @@ def check_oom(line, group, victim):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_oom_kill_begins_a_session(t):
     """A rule on oom_kill: the line comes at once, and the session's pre-roll has what the victim was doing."""
     agent, group, victim = hungry(t, more={"on": "oom_kill"}, pre_ms=8000)
@@ -141,6 +145,7 @@ PROGRAMS_US = 0.9  # of a stretch, at most as the bench measures them (reclaims)
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_reclaim_as_pressure(t):
     """A program of one thread, bound to a CPU, that reads a hole larger than its memory limit does nothing in a memory
     stall but reclaim: its time is the kernel's own pressure total, within 5 %, but for what the kernel counts before and

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/neighbours.h consumer/signals/*neighbour* consumer/report/session_neighbours*
+# tests: ctl/render/text_report_neighbours*
 """Who had the CPUs while a session ran: the neighbour lines, and `cpu` of session.end."""
 import os
 
@@ -68,6 +70,7 @@ def named(t, signals, **options):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_named_alone(t):
     """A rule that names the signal gets it, with a ledger that closes: what the lines and the own cgroup had."""
     start, end, lines = named(t, ["neighbours"])
@@ -79,6 +82,7 @@ def test_named_alone(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_not_named(t):
     """A rule that names others pays for none of it."""
     start, end, lines = named(t, ["oncpu"])
@@ -87,6 +91,7 @@ def test_not_named(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_missing_without_the_broker(t):
     """No CPU ticks: session.start says why, session.end has null with the same words, and the verdict follows."""
     start, end, lines = named(t, ["neighbours"], broker=False, load=["--always", "none"])

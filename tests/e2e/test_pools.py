@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/account* consumer/signals/pools* consumer/signals/thread_* consumer/signals/account*
+# tests: consumer/report/session_pools* consumer/report/*pool* ctl/render/text_report_pools* shared/abi/wait_calls.def
 """The signal `pools`: what the time of a session's threads went to, against what the threads themselves measured. That
 each account closes is checked of every line that any test makes (validate.py)."""
 import os
@@ -62,6 +64,7 @@ def check_waits(t, line, kind, own):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_waits_are_told(t):
     """Threads that wait for one kind of thing each: the kind, and the time that they measured themselves, ten times."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=["oncpu", "pools"])), broker=True)
@@ -104,6 +107,7 @@ def schedstat(pid):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_neighbour_takes_the_cpu(t):
     """Another cgroup has half of the one CPU: the queue is what the scheduler's own account of the process says."""
     cpu = max(os.sched_getaffinity(0))
@@ -207,6 +211,7 @@ def test_detached_at_once(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_missing_without_the_broker(t):
     """Nobody attaches it: session.start says why, and session.end has no account."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=["oncpu", "pools"])), broker=False)

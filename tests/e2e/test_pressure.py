@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/pressure/* consumer/kernel/psi*
 """How pressure is followed: by triggers of the kernel whose files the broker opens, by scan where it does
 not. Windows are 500 ms where this process may have them of the kernel (CAP_SYS_RESOURCE), else 2 s.
 TROCAR_CROSSINGS says how many crossings test_latency measures, TROCAR_FIGURES a file for what it found."""
@@ -190,6 +191,7 @@ def test_says_how(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_scan_without_broker(t):
     """Without a broker the same crossing is found by scan, and the line says so."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(400, 1000)], during_ms=300)), broker=False)
@@ -201,6 +203,7 @@ def test_scan_without_broker(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_removed_cgroup(t):
     """A cgroup that goes wakes its triggers with an error: that is no crossing, and nothing stays open."""
     when = [cpu(1, 2000), {"pressure": "memory", "some_ms": 1, "window_ms": 2000},
@@ -223,6 +226,7 @@ def test_removed_cgroup(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_rule_change(t):
     """A change of rules keeps the triggers of what stays, shares equal ones, and closes the others."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(700, 2000), cpu(800, 2000)])), broker=True)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: ctl/client/profile* ctl/client/own_agent* ctl/client/keeper* ctl/client/unit_cgroup* ctl/render/folded*
 """trocar profile: captured now, followed over the control socket, printed as folded stacks."""
 import glob
 import os
@@ -24,6 +25,7 @@ def folded(text):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_profile_a_process(t):
     """Only the process asked for, its hot function, about as many samples as its CPU time calls for."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -46,6 +48,7 @@ def test_profile_a_process(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_profile_a_cgroup(t):
     """All of a cgroup, by process."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -56,6 +59,7 @@ def test_profile_a_cgroup(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_profile_refused(t):
     """What cannot be is said in one line, at once."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -73,6 +77,7 @@ def test_profile_refused(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_profile_of_what_cannot_run(t):
     """A program that the kernel does not start is said, and is no success; its cgroup goes."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -84,6 +89,7 @@ def test_profile_of_what_cannot_run(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_profile_that_goes(t):
     """A terminal that is closed, and a command that is killed, leave no session behind for which others would wait."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -119,6 +125,7 @@ def test_profile_until_ctrl_c(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_profile_a_command(t):
     """A command is captured from its first instruction to its end, with its children; what it prints is not among the
     stacks, and its cgroup goes. Who has no agent, or no right to make a cgroup, reads why, and nothing is run."""
@@ -214,6 +221,7 @@ def test_profile_without_an_agent(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_profile_a_unit(t):
     """By the name of its cgroup, which systemd gives after the unit; one that is there twice is refused, with both."""
     agent = t.agent(rules(rule("api", comm=t.comm)))

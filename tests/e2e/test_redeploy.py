@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: shared/elf/build_id* consumer/symbols/module* bpf/file_version.h
 """A program that was deployed again has its own names, callers and build-id, never those of the version before."""
 import os
 import shutil
@@ -178,6 +179,7 @@ def test_redeploy_ext4(t):
     deploy_every_way(t, mount_image(t, "ext4", 16, "mkfs.ext4", "-q"))
 
 
+@pytest.mark.core
 def test_snapshots_side_by_side(t):
     """On btrfs: one inode number, one device and one path for two programs that run at the same time."""
     folder = mount_image(t, "btrfs", 128, "mkfs.btrfs", "-q")

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/account_queue.h bpf/time_bucket.h consumer/signals/runq* consumer/signals/queue*
+# tests: consumer/report/session_queue* ctl/render/text_report_queue*
 """The signal `runq`: how long threads waited for a CPU, and behind whom, against what the scheduler itself knows."""
 import os
 import shutil
@@ -47,6 +49,7 @@ def session(agent, name, during_ms):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_neighbour_is_blamed(t):
     """A neighbour and a sibling pinned to the CPU: who ran is who is blamed, and the sum is the scheduler's own."""
     cpu = max(os.sched_getaffinity(0))
@@ -77,6 +80,7 @@ def test_neighbour_is_blamed(t):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_siblings(t):
     """Threads of one process on one CPU: they wait for each other, and no neighbour is named for it."""
     cpu = max(os.sched_getaffinity(0))
@@ -113,6 +117,7 @@ def test_table_is_full(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_missing_without_the_broker(t):
     """Nobody attaches it: session.start says why, and session.end has no histogram."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=False)

@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/report/session_headline* consumer/report/session_lines* consumer/signals/signal_target*
+# tests: consumer/signals/slot_nest* consumer/signals/trigger_reason* consumer/sampling/cpu_event*
+# tests: consumer/session/* consumer/watch/trigger* consumer/watch/cooldown* consumer/watch/capture_budget*
+# tests: consumer/report/session_report* consumer/report/session_verdict* consumer/report/report_thread*
+# tests: bpf/sampler.bpf.c bpf/stack.h consumer/signals/oncpu* consumer/sampling/stack_*
 """What a session is made of: trigger, pre-roll, stacks, ledger, headline; and what holds one back."""
 import os
 import time
@@ -65,6 +70,7 @@ def check_account(agent, end):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_cpu_pressure(t):
     """A CPU quota bites: pressure, session, stacks from before and during, the hot function on top."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=2000, cooldown_ms=60000)))
@@ -118,6 +124,7 @@ def test_memory_pressure(t):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_io_pressure(t):
     """A journal that syncs each entry."""
     agent = t.agent(rules(rule("journal", comm="journal",
@@ -134,6 +141,7 @@ def test_io_pressure(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_request_by_rule_cgroup_and_pid(t):
     """session.start finds its watch by each of the three names."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
@@ -155,6 +163,7 @@ def test_request_by_rule_cgroup_and_pid(t):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_exec_starts_a_session(t):
     """A rule with "on": "exec" captures from a matched exec."""
     agent = t.agent(rules({**rule("api", comm=t.comm, during_ms=1000, cooldown_ms=0), "on": "exec"}))
@@ -168,6 +177,7 @@ def test_exec_starts_a_session(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_running_session_holds_the_next(t):
     """One cgroup has one session at a time; the second request is told when to come back."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -200,6 +210,7 @@ def test_seventeenth_session(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_budget(t):
     """A rule's budget of captured seconds per hour holds the next session back."""
     tight = rule("api", comm=t.comm, cooldown_ms=0)
@@ -257,6 +268,7 @@ def test_scope_process_of_short_lives(t):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_scope_process_without_a_name(t):
     """A rule by cgroup takes a process with scope process at once, not only when a scan has found it."""
     group = t.cgroup()
@@ -294,6 +306,7 @@ def test_deep_stacks(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_long_stacks_are_parts(t):
     """No line is longer than the limit: a long stack is lines with one stack_id, counted once."""
     agent = t.agent(rules(rule("deep", comm="deep")), arguments=["--max-line-bytes", 4096])
@@ -312,6 +325,7 @@ def test_long_stacks_are_parts(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_weight_order(t):
     """In one session: during, then the onset, then before, and within a phase the most weight first."""
     agent = t.agent(rules(rule("api", comm=t.comm)))

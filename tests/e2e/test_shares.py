@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/rules/shares* consumer/rules/budget*
 """One user makes more cgroups than there are slots; a service of root's is watched and captured all the same."""
 import os
 import time
@@ -24,6 +25,7 @@ def delegated(t, count):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_slots(t):
     """The user loses a place to a newcomer who has none; what he has left stays his."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)), load=["--watches", SLOTS])

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/socket* bpf/kernel_socket.h consumer/signals/socket* consumer/report/session_sockets*
+# tests: consumer/report/find_sockets* ctl/render/text_report_sockets* shared/findings/socket_limits.h
 """The signal `socket`: what waits on connections, what came of those that were tried, and who is to blame, against what the
 test did and what `ss` shows at the same moment."""
 import json
@@ -47,6 +49,7 @@ def near(told, wanted, text, of=0.05):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_connections_are_told(t):
     """Of both families, and of one mapped into the other: to the byte what was sent, read and left."""
     agent, actor, _ = watched(t)
@@ -336,6 +339,7 @@ def nothing_is_found_of_work(t, i):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_every_namespace(t):
     """The consumer's own namespace does not matter: of two cgroup members in two others both are told of."""
     agent, actor, group = watched(t, net=Net(t))
@@ -348,6 +352,7 @@ def test_every_namespace(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_many_peers(t):
     """More peers than lines: the rest is one line, and nothing is missing from the sums."""
     agent, actor, _ = watched(t)
@@ -365,6 +370,7 @@ def test_many_peers(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_report(t):
     """The report has the table and the listeners, and explain a command that prints the lines on which a cause rests."""
     agent, actor, _ = watched(t, signals=ALL)
@@ -420,6 +426,7 @@ def test_detached_at_once(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_looks_alone(t):
     """Without a broker there are looks, and the end says what is not counted."""
     agent, actor, _ = watched(t, broker=False)
@@ -433,6 +440,7 @@ def test_looks_alone(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_one_process(t):
     """Of one process there are looks alone, and those at its own sockets."""
     agent, actor, group = watched(t)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/unwind*.h bpf/caller_check.h consumer/unwind/* consumer/process/unwind_plan* shared/abi/unwind_ends.def
 """Complete user stacks of programs as their compilers and distributions build them: without frame pointers, by the
 tables of their files. For each: how many of its stacks reach the outermost frame, whether the callers that it is
 known to have are there in their order, and why the rest ended where it did."""
@@ -11,7 +12,7 @@ import time
 import pytest
 
 import call_paths
-from harness import ROOT, Skip, check, check_figure, command, rule, rules, until
+from harness import ROOT, Skip, check, check_complete, check_figure, command, rule, rules, until
 from machine import Load
 from programs import need, start
 
@@ -78,7 +79,8 @@ class Programs:
             lines, end = capture(agent, self.group, SECONDS)
             # Some programs are here for their broken stacks; then nothing else may be wrong.
             reason = end.get("verdict_reason", "")
-            check(end["verdict"] == "complete" or "broken stack" in reason, f"{end['verdict']}: {reason}")
+            if "broken stack" not in reason:
+                check_complete(end, load)
             self.account(call_paths.stacks_of(lines))
             if all(a.samples >= enough for a in self.accounts.values()):
                 break

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/report/findings* consumer/report/find_locks* consumer/report/find_cache* docs/stalls.md
 """Stalls in which nothing runs, on real servers: the first screen of `trocar report` names who waited, for what, in
 which function and on which file, or say plainly what is not known. docs/stalls.md shows such runs: what is looked for
 in a report must stand in the one that it quotes, and its commands are the ones that run here."""
@@ -82,6 +83,7 @@ def ask(agent, service, reason):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_lock_convoy(t):
     """Three sessions of PostgreSQL update one row: the backends wait for a lock, though the kernel sees epoll."""
     service = Service(t, "shop")
@@ -131,6 +133,7 @@ def test_checkpoint(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_append_only_file(t):
     """Redis with appendfsync always: its one thread waits in fdatasync, and the headline says of which file. The threads
     that wait for work are not told as waiting for a lock."""

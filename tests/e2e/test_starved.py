@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/report/find_pools* consumer/report/pool_places* consumer/report/known_wait*
+# tests: consumer/report/find_cache* consumer/report/thresholds.h
 """What keeps a service from its work though no pressure shows it: pools without a free thread, and files that were
 not in memory. Against programs of which it is known, and against some that are nearly so."""
 import os
@@ -33,6 +35,7 @@ def session_of_pool(t, slow, how):
 
 @pytest.mark.parallel(4)
 @pytest.mark.parametrize("how, place", [("sleep", "call_billing"), ("result", "await_result")])
+@pytest.mark.core
 def test_starved_pool(t, how, place):
     """All workers are in slow tasks, asleep or waiting for each other: the pool is named, where they are, and where they
     waited for work before."""
@@ -101,6 +104,7 @@ def session_of_reader(t, agent):
 
 
 @pytest.mark.parallel(2)
+@pytest.mark.core
 def test_cold_cache(t):
     """A program reads a file that is not in memory: that is the cause, with what came from the disk and what stayed."""
     agent, service, _ = reader(t, FILE_MIB)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: ctl/symbolize/* shared/elf/elf_debugdata* shared/elf/debug_file*
 """trocar symbolize: names that come later, for real sessions of programs that the agent could not name."""
 import json
 import os
@@ -172,6 +173,7 @@ def named_as_by_agent(t, program, wanted):
     check(wanted <= {later[offset] for offset in same}, f"not {wanted}: {later} {agent}")
 
 
+@pytest.mark.core
 def test_stubs(t):
     """Stubs of the procedure linkage table, which have no symbols."""
     (t.folder / "branch.c").write_text(BRANCH)
@@ -196,6 +198,7 @@ def test_go_stripped(t):
     named_as_by_agent(t, program, {"main.total", "main.main"})
 
 
+@pytest.mark.core
 def test_source_lines(t):
     """The lines of a -g program: the caller's is the call, what is inlined has its own."""
     program = build(t.folder, "shop", 2)
@@ -221,6 +224,7 @@ def test_source_lines(t):
     check([p.split(" ")[0] for p in their if p.startswith("/")] == places, f"{their} {places}")
 
 
+@pytest.mark.core
 def test_debug_folder(t):
     """A stripped program is named from its debug file in any folder; that of another build is not taken."""
     program, other = build(t.folder, "shop", 3), build(t.folder, "other", 4)
@@ -246,6 +250,7 @@ def test_debug_folder(t):
     check(own(alone, program) == frames, "the debug file alone names them otherwise")
 
 
+@pytest.mark.core
 def test_pipe(t):
     """From a pipe into a report; as a user who may open nothing, it says why."""
     cellar = t.folder / "cellar"
@@ -272,6 +277,7 @@ def status_of(pid):
         return dict(row.rstrip("\n").split(":\t", 1) for row in stream if ":\t" in row)
 
 
+@pytest.mark.core
 def test_confined(t):
     """What reads the file has a filter of its own on top of its parent's, the file, and a socket; it ends with it."""
     program = build(t.folder, "shop", 6)

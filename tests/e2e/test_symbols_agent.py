@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/symbols/* consumer/jit/* consumer/mappings/* consumer/report/frame_* consumer/report/module_advice*
+# tests: shared/elf/*
 """Where names come from: files that only the watched process can reach, debug files, compiled code."""
 import os
 import pathlib
@@ -141,6 +143,7 @@ def test_files_through_the_broker(t):
     check(agent.call("status")["symbols"]["files_borrowed"] >= len(SITUATIONS), "no file came through the broker")
 
 
+@pytest.mark.core
 def test_debug_file(t):
     """A stripped program's names come from the debug file that its link names."""
     group = t.cgroup()
@@ -154,6 +157,7 @@ cd "$root"; strip shop; objcopy --add-gnu-debuglink=shop.debug shop; exec "$root
     (folder / "root" / "shop.debug").unlink()
 
 
+@pytest.mark.core
 def test_debugdata(t):
     """A stripped program's names come from the table that it carries itself, unpacked under the lock-down."""
     if not shutil.which("xz"):
@@ -190,6 +194,7 @@ LIES = {  # SHT_SYMTAB 2, SHT_STRTAB 3; sh_offset at 0x18, sh_size 0x20, sh_link
 }
 
 
+@pytest.mark.core
 def test_lying_files(t):
     """Programs whose headers lie run all the same; they cost their names, and the agent nothing."""
     group = t.cgroup()
@@ -212,6 +217,7 @@ def test_lying_files(t):
     check(memory["resident_bytes"] < 64 << 20, f"{memory}")
 
 
+@pytest.mark.core
 def test_compiled_code(t):
     """Functions of node's compiler by its perf map; without one the reason says so."""
     node = shutil.which("node")
@@ -354,6 +360,7 @@ int main(void)
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="its code is x86-64's")
+@pytest.mark.core
 def test_signal_frames(t):
     """What a signal interrupted, and what the handler returns to, are named by where they are, not by a byte before."""
     group = t.cgroup()
@@ -399,12 +406,14 @@ def compiled_in_a_container(t, broker):
     return frames, named
 
 
+@pytest.mark.core
 def test_compiled_code_in_a_container(t):
     """The perf map in a container's own /tmp, under its own number, for its own eyes: through the broker."""
     frames, named = compiled_in_a_container(t, True)
     check(len(named) > len(frames) / 2, f"{len(named)} of {len(frames)}: {frames[:5]}")
 
 
+@pytest.mark.core
 def test_compiled_code_out_of_reach(t):
     """Without the broker it is the reason that tells."""
     frames, _ = compiled_in_a_container(t, False)

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/signals/syscall* consumer/signals/call_* consumer/report/session_calls*
+# tests: ctl/render/text_report_calls* bpf/account_calls.h bpf/tick_call.h
 """The signal `syscall`: how long threads waited in which system call, against what they measured themselves, and how
 much they ran in it, against what they were made to run."""
 import platform
@@ -67,6 +69,7 @@ def test_again_and_beside(t):
                      t.load)
 
 
+@pytest.mark.core
 def test_missing_without_the_broker(t):
     """Nobody attaches it: session.start says why, and session.end has no times."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=False)

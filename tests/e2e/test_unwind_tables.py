@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: consumer/process/unwind_* consumer/unwind/store/* bpf/unwind_ranges.h bpf/process_table.h bpf/iter.bpf.c
 """Stacks by rows compiled from .eh_frame, of programs without frame pointers, from an unprivileged
 process: complete and with the right callers."""
 import collections
@@ -81,6 +82,7 @@ def check_complete(stacks, end, least):
           f"{counts}: {broken[:3]}, {end['stack_quality']}")
 
 
+@pytest.mark.core
 def test_callers(t):
     """A C program as distributions build it: through qsort's callback, and in a thread."""
     group = t.cgroup()
@@ -138,6 +140,7 @@ def test_python(t):
     check(not others, f"{others[:3]}")
 
 
+@pytest.mark.core
 def test_many_mappings(t):
     """More executable mappings than a table holds: what has a place leads through, the rest says so."""
     group = t.cgroup()

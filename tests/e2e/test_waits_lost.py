@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/looks.bpf.c consumer/sampling/looks* consumer/sampling/counter_history*
 """Losses of what waited, provoked: each stands in the ledger by its name, and the verdict follows it. And the death of
 the consumer in a session with every signal that has programs."""
 import json
@@ -64,6 +65,7 @@ def test_looks_unbounded(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
 def test_looks_cut(t):
     """The iterator cannot be opened for a time of the session: the passes that should have been are looks that were
     cut, each with the threads that waited."""

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/vma_tree.h bpf/iter.bpf.c bpf/memory_thread.h consumer/process/process_mappings*
+# tests: consumer/process/mappings_queue* consumer/discovery/process_scan*
 """Kernels before 6.7 find the mappings of a process by a walk over all tasks: `load --walk-tasks` makes this one do so.
 All tests of this folder play that way with TROCAR_LOAD=--walk-tasks."""
 import pytest
@@ -67,6 +69,7 @@ def test_starts_meanwhile(t):
 
 
 @pytest.mark.parallel(4)
+@pytest.mark.core
 def test_frames(t):
     """What a process does has names, also after it has run another program."""
     group = t.cgroup()

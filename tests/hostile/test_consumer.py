@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: bpf/unwind*.h bpf/maps.h policy/* consumer/broker/* loader/broker/broker_operations*
 """A consumer that has been taken over: captive.c in its place lies in every map, reads all that is to be read, and asks
 the broker for everything, 16 s with the whole host open to it and 8 s with --scope. One run of each is looked at by
 all tests here: each is about one thing that is worth protecting."""
@@ -18,7 +19,7 @@ from bed import check, until
 from client import REFUSALS, REQUESTS
 from field import CAPTIVE, ITERATORS, LIMITS, OUTSIDE, Field
 
-TIMES = 25 if os.environ.get("TROCAR_LONG") == "1" else 1
+TIMES = 25 if os.environ.get("TROCAR_LONG") == "1" else 0.25 if os.environ.get("TROCAR_SHORT") == "1" else 1
 pytestmark = pytest.mark.timeout(240 + 24 * TIMES)
 CONSUMER = bed.BUILD / "consumer" / "trocar-consumer"
 SAMPLE = struct.Struct("=QQ7I2H2i4I16s2IQ")  # struct sample of shared/abi/abi.h
@@ -48,7 +49,7 @@ def campaign(scoped):
     """One run of the captive; what all tests of this file look at."""
     field = Field(scoped)
     try:
-        field.let_loose((8 if scoped else 16) * TIMES)
+        field.let_loose(int((8 if scoped else 16) * TIMES))
     except BaseException:
         field.done()
         raise
@@ -87,6 +88,7 @@ def look(field, record):
     return [line for line in lines if line.startswith("leak:")], json.loads(lines[-1])
 
 
+@pytest.mark.core
 def test_search_finds():
     """What must not be seen is told when it is there: planted where it could come from, it is found in each place."""
     field = campaign(True)
@@ -122,6 +124,7 @@ def test_search_finds():
 # ---- one for each asset
 
 
+@pytest.mark.core
 def test_memory():
     """No byte of a watched process's memory but addresses of its code, in no ring, iterator, file or answer."""
     field = campaign(False)
@@ -132,6 +135,7 @@ def test_memory():
         check(field.result[word] >= least * TIMES, f"only {field.result[word]} {word}: nothing was attacked")
 
 
+@pytest.mark.core
 def test_scope():
     """With --scope nothing of those outside: in no ring or iterator, and no file of theirs."""
     field = campaign(True)
@@ -160,6 +164,7 @@ def test_broker_answers():
         check(field.result["slowest_us"] < BUSY_SLOWEST_US, f"{field.result['slowest_us']} us")
 
 
+@pytest.mark.core
 def test_descriptors():
     """What it holds, looked at ten times a second: nothing that is not in the list, and no more of each."""
     for scoped in (False, True):
@@ -197,6 +202,7 @@ def test_broker_time():
         check(each_ms <= BROKER_ANSWER_MS, f"{each_ms:.2f} ms an answer")
 
 
+@pytest.mark.core
 def test_kernel_log():
     """The kernel has complained of nothing."""
     for scoped in (False, True):
@@ -204,6 +210,7 @@ def test_kernel_log():
         check(not said, "\n".join(said[:20]))
 
 
+@pytest.mark.core
 def test_prey_unharmed():
     """Who was watched lives, and has the memory that it had."""
     for scoped in (False, True):
@@ -248,12 +255,14 @@ def consumer(field):
         return kinds
 
 
+@pytest.mark.core
 def test_next_consumer():
     """A consumer that is itself begins anew on what the captive has left of the maps, and finds who is to be found."""
     for scoped in (False, True):
         consumer(campaign(scoped))
 
 
+@pytest.mark.core
 def test_unload():
     """All of it can be taken away; nothing stays behind."""
     for scoped in (False, True):

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: shared/files/regular* consumer/output/event_budget* consumer/output/line_budget* consumer/rules/shares*
+# tests: consumer/cgroup/cgroups*
 """A hostile local user does everything that user_attacks.py knows, all at once and for half a minute, beside a
 service of root's. The service is seen at each of its starts and captured in each of its stalls; the agent answers, and
 costs no more than its bounds; neither it nor its broker opens a file of the user's choice or waits for one; no line
@@ -14,6 +16,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 import harness
 import probe
 from harness import GROUP, ROOT, WORKLOADS, Cgroup, Skip, check, check_figure, rule, rules, until
@@ -21,7 +25,8 @@ from harness import GROUP, ROOT, WORKLOADS, Cgroup, Skip, check, check_figure, r
 HERE = pathlib.Path(__file__).resolve().parent
 USER = 61236  # nobody's
 LOOKING = {1, 3, 4, 14, 17, 22, 27, 44}  # FUSE: look-ups, attributes, open, and the same of directories
-SECONDS, STARTS = (50, 8) if os.environ.get("TROCAR_LONG") == "1" else (29, 4)
+SECONDS, STARTS = ((50, 8) if os.environ.get("TROCAR_LONG") == "1" else
+                   (14, 1) if os.environ.get("TROCAR_SHORT") == "1" else (29, 4))
 PROCESSES = 600  # that the user may have
 MEMORY_MIB = 1024
 LINES_A_MINUTE = 600
@@ -280,6 +285,7 @@ def beside(t, names, times=1, late=0):
     check_figure(share <= times * CPU_SHARE, f"the consumer used {share:.2f} CPUs", t.load)
 
 
+@pytest.mark.core
 def test_beside_a_service(t):
     """Fourteen attacks."""
     import user_attacks

@@ -9,6 +9,7 @@ THREADS = 14000 if LONG else 6000
 HOST = 50000
 SLEEPERS = 10000 if LONG else 2000
 DURING_MS = 4000
+BUDGET = ["--looks-permille", 10]  # the consumer's default
 
 
 def look(t, agent, group, name, **parameters):
@@ -25,7 +26,7 @@ def look(t, agent, group, name, **parameters):
 
 def test_looks_at_a_crowd(t):
     """14,000 sleeping threads in the session's cgroup: each is told of, with its stack once, and as before from then on."""
-    agent = t.agent(rules(rule("api", comm=t.comm)))
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=BUDGET)
     group = t.cgroup("home")
     crowd(t, "threads", THREADS, 200, cgroup=group)
     t.spawn("burn_cpu", 100, name=t.comm, cgroup=group)
@@ -40,7 +41,7 @@ def test_looks_at_a_crowd(t):
 
 def test_looks_beside_a_crowd(t):
     """One small service on a host of 14,000 other threads: they are passed over."""
-    agent = t.agent(rules(rule("api", comm=t.comm)))
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=BUDGET)
     crowd(t, "threads", THREADS, 200)
     group = t.cgroup("home")
     t.spawn("burn_cpu", 100, name=t.comm, cgroup=group)
@@ -60,7 +61,7 @@ def check_budget(looks, load):
 def test_looks_at_a_host_of_50000(t):
     """50,000 sleeping threads in the session's cgroup: each is told of at the begin and at the end, the looks keep their
     budget, and what that leaves out is in the ledger and makes the session partial."""
-    agent = t.agent(rules(rule("api", comm=t.comm)))
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=BUDGET)
     group = t.cgroup("home")
     host_of_threads(t, HOST, cgroup=group)
     t.spawn("burn_cpu", 100, name=t.comm, cgroup=group)
@@ -80,7 +81,7 @@ def test_looks_at_a_host_of_50000(t):
 def test_looks_on_a_host_of_50000(t):
     """A service of eight threads on a host of 50,000 others: its own are told of at each pass, and passes that are left
     out because it takes so long to pass over the others are said."""
-    agent = t.agent(rules(rule("api", comm=t.comm)))
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=BUDGET)
     host_of_threads(t, HOST)
     group = t.cgroup("home")
     crowd(t, "threads", 8, 100, cgroup=group, name=t.comm)
@@ -99,7 +100,7 @@ def test_recorder_beside_sleepers(t):
     have the mappings of all of them read, nor tables made of them, again and again."""
     home = t.cgroup("home")
     crowd(t, "processes", SLEEPERS, 200, cgroup=home, name=t.comm)
-    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=["--lines-per-minute", 1 << 20])
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=[*BUDGET, "--lines-per-minute", 1 << 20])
     until(lambda: matched(agent) == SLEEPERS + 1, 60, lambda: f"{matched(agent)} of {SLEEPERS + 1} told of")
     until(lambda: agent.call("status")["looks"]["passes"] >= 1, 15, "the recorder does not look")
     cpu = cpu_s(agent.pid)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# tests: ctl/*
 """Every command of `trocar` on a terminal: it ends as it should, no line is wider than the window, nothing but colours
 drives the terminal, and what tmux shows is what was printed. Screens of what is for a person are kept in screens/;
 TROCAR_SCREENS=write writes them anew (then look at them: git diff)."""
