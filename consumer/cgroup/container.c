@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define UID_BYTES      36 /* of RFC 9562 */

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 enum container_runtime {
 	RUNTIME_NONE, /* the path names no container */

@@ -16,7 +16,8 @@
 #include "consumer/control/control_error.h"
 #include "consumer/io/loop.h"
 #include "shared/json/json_node.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 #define CONTROL_CLIENTS_MAX   64
 #define CONTROL_REQUEST_BYTES (1u << 20)

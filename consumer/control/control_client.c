@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define FIRST_BYTES 4096

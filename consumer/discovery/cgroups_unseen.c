@@ -7,6 +7,7 @@
 
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/output/event_line.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 struct cgroups;
 struct lines;

@@ -3,6 +3,7 @@
 
 #include "consumer/discovery/discovery.h"
 #include "consumer/io/turn.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 
 /* A walk waits so long for a scan that still finds processes for it. */

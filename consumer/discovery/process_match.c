@@ -7,6 +7,7 @@
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/match_queue.h"
 #include "consumer/watch/binding.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

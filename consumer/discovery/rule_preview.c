@@ -11,6 +11,7 @@
 #include "consumer/cgroup/cgroups_walk.h"
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/task_list.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/io.h"

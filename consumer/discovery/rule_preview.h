@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
 struct discovery;
+struct jsonw;
 struct rule_preview;
 
 /* What a preview left out. */

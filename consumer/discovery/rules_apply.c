@@ -9,6 +9,7 @@
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/process_scan.h"
 #include "consumer/watch/binding.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/io.h"

@@ -7,7 +7,8 @@
 #define TROCAR_CONSUMER_FACTS_DISK_TEXT_H
 
 #include "consumer/facts/facts_disks.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 #define DISK_TEXT_BYTES	 224
 #define DISK_TEXT_TOLD	 12 /* devices of one stack */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/facts/disk_text.h"
+#include "shared/json/jsonw.h"
 
 static void write_from(const struct facts_phases *f, enum facts_source source, const char *cgroup,
 		       struct jsonw *w)

@@ -5,7 +5,8 @@
 
 #include "consumer/facts/facts_disks.h"
 #include "consumer/facts/facts_phases.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /*
  * Writes `source`, `from`, `from_cgroup`, `limits`, `phases`, of io `disks`, and `missing`.

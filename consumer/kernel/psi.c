@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/kernel/psi.h"
+#include "shared/json/jsonw.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 /* One line of a pressure file: averages in hundredths of a percent, total in microseconds. */
 struct psi_line {

@@ -9,6 +9,7 @@
 #include "consumer/discovery/rules_apply.h"
 #include "consumer/io/turn.h"
 #include "consumer/methods/methods.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"

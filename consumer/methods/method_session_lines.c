@@ -7,6 +7,7 @@
 #include "consumer/methods/methods.h"
 #include "consumer/output/event_line.h"
 #include "consumer/output/kept_lines.h"
+#include "shared/json/jsonw.h"
 
 /* The first digits of a session, or all 16. */
 static bool is_prefix(const struct json_node *value)

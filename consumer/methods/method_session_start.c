@@ -10,6 +10,7 @@
 #include "consumer/io/turn.h"
 #include "consumer/methods/methods.h"
 #include "consumer/watch/binding.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

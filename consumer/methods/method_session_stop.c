@@ -3,6 +3,7 @@
 
 #include "consumer/methods/methods.h"
 #include "consumer/session/session_stop.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 /* 16 hex digits, as event_line_session_text writes them. */

@@ -13,6 +13,7 @@
 #include "consumer/telemetry/health.h"
 #include "consumer/telemetry/looks_status.h"
 #include "consumer/telemetry/owners_status.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

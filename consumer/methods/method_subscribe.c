@@ -4,6 +4,7 @@
 #include "consumer/methods/method_session_start.h"
 #include "consumer/methods/methods.h"
 #include "consumer/output/subscriptions.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 
 int method_subscribe(void *context, const struct control_peer *peer, const struct json_node *params,

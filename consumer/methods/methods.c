@@ -8,6 +8,7 @@
 #include "consumer/methods/method_status.h"
 #include "consumer/methods/method_subscribe.h"
 #include "consumer/session/session_events.h"
+#include "shared/json/jsonw.h"
 
 static int list_watches(void *context, const struct control_peer *peer,
 			const struct json_node *params, struct jsonw *w,

@@ -2,6 +2,7 @@
 #include "consumer/output/event_budget.h"
 
 #include "consumer/rules/shares.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 
 void event_line_session_text(uint64_t session, char text[SESSION_TEXT_BYTES])

@@ -13,8 +13,9 @@
 #include "consumer/cgroup/container.h"
 #include "consumer/output/host.h"
 #include "consumer/output/output_queue.h"
-#include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
+
+struct jsonw;
 
 /* Where lines go and the values that all of them have; constant after the start. */
 struct lines {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define ID_BYTES 17 /* 16 digits and the NUL (event_line_session_text) */

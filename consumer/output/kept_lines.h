@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 #define KEPT_LINES_SESSIONS 32 /* whose lost lines are counted, the last that began */
 

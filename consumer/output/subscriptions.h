@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 #define SUBSCRIPTIONS_MAX   4
 #define SUBSCRIPTIONS_BYTES (4u << 20)		 /* held for each subscription */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "consumer/io/fd_closer.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define REASON_BYTES 256

@@ -4,7 +4,8 @@
 #define TROCAR_CONSUMER_PRESSURE_PRESSURE_STATUS_H
 
 #include "consumer/pressure/pressure_follow.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /*
  * Writes "follow", "follow_reason" and "pressure" of a watch, and scan_ms and sleep where it needs

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/pressure/habit_fire.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"

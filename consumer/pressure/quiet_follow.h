@@ -13,7 +13,8 @@
 #include "consumer/pressure/habit.h"
 #include "consumer/pressure/quiet_series.h"
 #include "consumer/watch/trigger.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* A share and a window; all rules of the watch with the same values have it together. */
 struct quiet_threshold {

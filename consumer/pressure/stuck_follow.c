@@ -9,6 +9,7 @@
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/sampling/wait_recorder.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"

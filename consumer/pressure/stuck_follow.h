@@ -12,8 +12,8 @@
 
 #include "consumer/pressure/habit.h"
 #include "consumer/watch/trigger.h"
-#include "shared/json/jsonw.h"
 
+struct jsonw;
 struct wait_recorder;
 
 /* Fewer threads are never stuck: with these, one lock more or less is a large share. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

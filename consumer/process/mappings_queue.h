@@ -14,7 +14,8 @@
 #include "consumer/mappings/mappings_walk.h"
 #include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 #define MAPPINGS_QUEUE_WALKS 3 /* walks for a process that lives and is not listed */
 

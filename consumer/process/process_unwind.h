@@ -22,7 +22,8 @@
 #include "consumer/process/process_targets.h"
 #include "consumer/process/unwind_room.h"
 #include "consumer/process/unwind_tables.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 #define PROCESS_UNWIND_STARVED_MAX 64
 

@@ -3,6 +3,7 @@
 
 #include "consumer/process/unwind_plan.h"
 #include "consumer/unwind/store/unwind_end.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 #define FINDINGS_MAX	    5 /* that are written: those that explain most */
 #define FINDINGS_SAYS_BYTES 960

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 /* Bytes for all frames of one stack: far more than STACK_SAMPLE_FRAMES_MAX of the longest names. */

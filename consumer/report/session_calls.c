@@ -8,6 +8,7 @@
 #include "consumer/signals/call_names.h"
 #include "consumer/signals/call_times.h"
 #include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define CALLS_PUT	20

@@ -13,6 +13,7 @@
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/thread_pools.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 /*

@@ -12,7 +12,8 @@
 
 #include "consumer/report/frame_name.h"
 #include "consumer/sampling/stack_table.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 #define SESSION_CPU_CALLS 1024 /* system calls with a count of their own */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/report/module_advice.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define TEXT_MAX 256 /* of a name in session.end */

@@ -20,8 +20,9 @@
 #include "consumer/report/session_waits.h"
 #include "consumer/session/session_result.h"
 #include "consumer/unwind/store/unwind_end.h"
-#include "shared/json/jsonw.h"
 #include "shared/tools/idmap.h"
+
+struct jsonw;
 
 #define SUMMARY_TOP	5
 #define SUMMARY_MODULES 8

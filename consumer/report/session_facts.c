@@ -6,6 +6,7 @@
 #include "consumer/facts/facts_json.h"
 #include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_verdict.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 void session_facts_read_disks(struct session_result *s)

@@ -17,6 +17,7 @@
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/lock_waits.h"
 #include "consumer/signals/queue_waits.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

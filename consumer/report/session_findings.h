@@ -11,7 +11,8 @@
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_locks.h"
 #include "consumer/session/session_result.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /*
  * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` where nobody knows how

@@ -8,6 +8,7 @@
 #include "consumer/report/frame_json.h"
 #include "consumer/signals/lock_waits.h"
 #include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

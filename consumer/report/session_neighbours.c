@@ -2,6 +2,7 @@
 #include "consumer/report/session_neighbours.h"
 
 #include "consumer/report/frame_json.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 static const char gone[] =

@@ -9,7 +9,8 @@
 #include "consumer/output/event_line.h"
 #include "consumer/session/session_result.h"
 #include "consumer/signals/neighbours.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Returns who had the CPUs; NULL: that was not counted. */
 const struct neighbours *session_neighbours_of(const struct session_result *s);

@@ -7,6 +7,7 @@
 
 #include "consumer/report/session_queue.h"
 #include "consumer/signals/thread_pools.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 static void write_blocked(const struct thread_pool *p, struct jsonw *w)

@@ -6,6 +6,7 @@
 
 #include "consumer/report/frame_json.h"
 #include "consumer/signals/queue_waits.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define TAIL_BYTES 8 /* "]}" and the newline */

@@ -7,6 +7,7 @@
 #include "consumer/facts/disk_text.h"
 #include "consumer/report/frame_json.h"
 #include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define NUMBER_BYTES 24

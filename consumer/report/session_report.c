@@ -19,6 +19,7 @@
 #include "consumer/report/session_pools.h"
 #include "consumer/report/session_verdict.h"
 #include "consumer/sampling/wait_kind.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

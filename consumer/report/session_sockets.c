@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 static const char *const ways[] = {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/signals/thread_pools.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

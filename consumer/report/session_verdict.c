@@ -8,6 +8,7 @@
 #include "consumer/signals/lock_waits.h"
 #include "consumer/signals/long_waits.h"
 #include "consumer/signals/queue_waits.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 /* Evidence that stands for less of the stalled time does not explain the stall. */

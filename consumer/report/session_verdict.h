@@ -8,7 +8,8 @@
 
 #include "consumer/report/session_digest.h"
 #include "consumer/session/session_result.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /*
  * Returns for how long the session's tasks are known to have stalled, from the begin of the onset

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/sampling/wait_objects.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define NAME_MAX_BYTES 256 /* of a name in session.end */

@@ -14,9 +14,10 @@
 #include "consumer/sampling/stack_table.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/session/session_result.h"
-#include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 #include "shared/tools/idmap.h"
+
+struct jsonw;
 
 #define SESSION_WAITS_ROWS 1024 /* pairs of function and state; the rest is in no row */
 #define SESSION_WAITS_TOP  8

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "consumer/broker/broker_client.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/cpus.h"

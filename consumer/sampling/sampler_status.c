@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/sampling/sampler_status.h"
+#include "shared/json/jsonw.h"
 
 static const char *const by_names[] = {
 	[SAMPLER_NONE] = "none",

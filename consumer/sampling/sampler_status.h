@@ -4,7 +4,8 @@
 #define TROCAR_CONSUMER_SAMPLING_SAMPLER_STATUS_H
 
 #include "consumer/sampling/sampler.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Writes "sampling": {...} of agent.start, watch.start, session.start and the method `status`. */
 void sampler_status_write(const struct sampler *s, struct jsonw *w);

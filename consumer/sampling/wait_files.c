@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/path_text.h"
 

@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Of a path the text with what is said of its parts that are left out. */
 #define WAIT_FILES_PATH_BYTES (LOOK_PATH_BYTES + 64)

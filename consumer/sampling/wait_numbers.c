@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 struct look_on wait_numbers_timer(const struct look_on *on)

@@ -7,7 +7,8 @@
 #define TROCAR_CONSUMER_SAMPLING_WAIT_NUMBERS_H
 
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Returns what makes timers one object: their clock. */
 struct look_on wait_numbers_timer(const struct look_on *on);

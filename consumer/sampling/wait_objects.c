@@ -13,6 +13,7 @@
 #include "consumer/sampling/wait_files.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_numbers.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define ADDRESS_BYTES (INET6_ADDRSTRLEN + 9) /* "[", "]:", port, NUL */

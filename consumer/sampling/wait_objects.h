@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
 #include "shared/tools/idmap.h"
+
+struct jsonw;
 
 #define WAIT_OBJECTS_MAX 4096
 

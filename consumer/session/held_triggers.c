@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 void held_triggers_add(struct held_triggers *h, const struct trigger_reason *reason)

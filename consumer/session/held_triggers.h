@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #include "consumer/signals/trigger_reason.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Held triggers of one cause in one cgroup. */
 struct held_triggers {

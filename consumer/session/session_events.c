@@ -3,6 +3,7 @@
 
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/sampler_status.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/session/session_result.h"
+#include "shared/json/jsonw.h"
 
 #include <stdlib.h>
 

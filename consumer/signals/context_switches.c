@@ -11,6 +11,7 @@
 #include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

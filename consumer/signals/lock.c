@@ -18,6 +18,7 @@
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/signals.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

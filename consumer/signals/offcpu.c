@@ -15,6 +15,7 @@
 #include "consumer/signals/offcpu_before.h"
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/timeline.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define THREADS_MAX 65536 /* whose waits a session follows at a time */

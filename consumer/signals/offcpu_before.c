@@ -8,6 +8,7 @@
 #include "consumer/process/process_mappings.h"
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/timeline.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

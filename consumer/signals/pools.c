@@ -9,6 +9,7 @@
 #include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/thread_pools.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 struct pools {

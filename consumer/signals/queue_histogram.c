@@ -2,6 +2,7 @@
 #include "consumer/signals/queue_histogram.h"
 
 #include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 static const char *const names[] = {

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Sums over threads. */
 struct queue_histogram {

@@ -11,6 +11,7 @@
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 struct runq {

@@ -16,17 +16,17 @@
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/trigger_reason.h"
 #include "consumer/signals/wait_scale.h"
-#include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
 struct block_requests;
 struct call_times;
 struct cgroups;
 struct counter_history;
-struct look_pass;
-struct look_seen;
+struct jsonw;
 struct lock_waits;
 struct long_waits;
+struct look_pass;
+struct look_seen;
 struct looks;
 struct neighbours;
 struct pinned_maps;

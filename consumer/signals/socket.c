@@ -13,6 +13,7 @@
 #include "consumer/signals/slot_nest.h"
 #include "consumer/signals/socket_passes.h"
 #include "consumer/signals/socket_peers.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

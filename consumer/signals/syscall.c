@@ -10,6 +10,7 @@
 #include "consumer/signals/call_times.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 struct system_calls {

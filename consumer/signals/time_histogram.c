@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
 
 uint64_t time_histogram_le_of(unsigned int element, unsigned int buckets)
 {

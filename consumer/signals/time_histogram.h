@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /*
  * Returns the longest time that an element of so many counts, in ns; UINT64_MAX for the last one.

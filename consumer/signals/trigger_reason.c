@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/signals/trigger_reason.h"
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 const char *trigger_reason_name(enum trigger_kind kind)

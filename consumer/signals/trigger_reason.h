@@ -8,9 +8,10 @@
 
 #include "consumer/kernel/psi.h"
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 #include "shared/tools/reason_text.h"
+
+struct jsonw;
 
 enum trigger_kind {
 	TRIGGER_PRESSURE,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "consumer/sampling/wait_kind.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

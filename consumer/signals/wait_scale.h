@@ -11,7 +11,8 @@
 
 #include "consumer/sampling/stack_table.h"
 #include "consumer/signals/thread_pools.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /*
  * The stacks of a pool and kind keep what they weigh where they have fewer looks than that: one

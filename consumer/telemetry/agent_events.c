@@ -10,6 +10,7 @@
 #include "consumer/sampling/sampler_status.h"
 #include "consumer/telemetry/telemetry.h"
 #include "consumer/watch/scope.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "consumer/session/session.h"
-#include "shared/json/jsonw.h"
 
+struct jsonw;
 struct telemetry;
 
 /* What an earlier consumer left: how long nobody drained, and its open sessions. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/telemetry/broker_status.h"
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 /* Writes {"name": n, ...}, without the counts that are 0. */

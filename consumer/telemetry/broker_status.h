@@ -5,7 +5,8 @@
 
 #include "consumer/broker/broker_client.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Writes "broker": {...}: the requests on both connections, and the broker's own counts. */
 void broker_status_write(struct broker_client *main, struct broker_client *files,

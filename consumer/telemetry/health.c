@@ -10,6 +10,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_recorder.h"
 #include "consumer/telemetry/telemetry.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/io.h"

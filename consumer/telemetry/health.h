@@ -11,8 +11,8 @@
 
 #include "consumer/io/loop.h"
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
 
+struct jsonw;
 struct telemetry;
 struct watch;
 

@@ -10,6 +10,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/output/event_log.h"
 #include "consumer/watch/watch.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 /* The name of each kind, and what the operator can do about it. */

@@ -3,6 +3,7 @@
 
 #include "consumer/sampling/looks.h"
 #include "consumer/sampling/wait_recorder.h"
+#include "shared/json/jsonw.h"
 
 void looks_status_write(const struct telemetry *t, struct jsonw *w)
 {

@@ -4,7 +4,8 @@
 #define TROCAR_CONSUMER_TELEMETRY_LOOKS_STATUS_H
 
 #include "consumer/telemetry/telemetry.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /* Writes `looks`: {...}: what the recorder's looks cost, and what it keeps of them. */
 void looks_status_write(const struct telemetry *t, struct jsonw *w);

@@ -6,6 +6,7 @@
 
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/telemetry/telemetry.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"

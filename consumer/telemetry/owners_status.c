@@ -2,6 +2,7 @@
 #include "consumer/telemetry/owners_status.h"
 
 #include "consumer/discovery/discovery.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -6,7 +6,7 @@
 #ifndef TROCAR_CONSUMER_TELEMETRY_OWNERS_STATUS_H
 #define TROCAR_CONSUMER_TELEMETRY_OWNERS_STATUS_H
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 struct discovery;
 

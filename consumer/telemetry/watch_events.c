@@ -5,6 +5,7 @@
 #include "consumer/pressure/quiet_follow.h"
 #include "consumer/pressure/stuck_follow.h"
 #include "consumer/sampling/sampler_status.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -8,6 +8,7 @@
 #include "consumer/output/event_budget.h"
 #include "consumer/watch/trigger.h"
 #include "consumer/watch/watch_tree.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

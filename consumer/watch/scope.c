@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/watch/scope.h"
+#include "shared/json/jsonw.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -13,7 +13,8 @@
 
 #include "consumer/output/event_line.h"
 #include "shared/abi/abi.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 struct scope {
 	struct cgroup_key prefixes[SCOPE_PREFIXES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/watch/trigger_events.h"
+#include "shared/json/jsonw.h"
 
 void trigger_events_held(const struct event_log *log, const struct cooldown *e, bool sums)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/watch/watch_tree.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

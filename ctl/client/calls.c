@@ -12,6 +12,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/client/show.h"
 #include "ctl/client/show_status.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/parse.h"

@@ -13,6 +13,7 @@
 #include "ctl/client/calls.h"
 #include "ctl/client/subscription.h"
 #include "ctl/client/unit_cgroup.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/reason_text.h"

@@ -11,6 +11,7 @@
 
 #include "ctl/cli/confine.h"
 #include "shared/json/json_reader.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 #include "shared/json/json_tree.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 #define CLIENT_REQUEST_BYTES (1u << 20) /* the agent takes no longer line */
 #define CLIENT_ANSWER_BYTES  ((8u << 20) + 1)

@@ -12,6 +12,7 @@
 #include "ctl/client/subscription.h"
 #include "ctl/events/pool.h"
 #include "ctl/render/text_report.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 

@@ -26,6 +26,7 @@
 #include "ctl/render/pprof.h"
 #include "ctl/render/text_report.h"
 #include "shared/files/cgroupfs.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

@@ -16,6 +16,7 @@
 #include "ctl/client/calls.h"
 #include "ctl/client/process_names.h"
 #include "ctl/client/show.h"
+#include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 #include "shared/tools/cleanup.h"
 

@@ -6,6 +6,7 @@
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/client/calls.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "ctl/events/event.h"
+#include "shared/json/jsonw.h"
 
 static bool is_one_of(const struct json_text *key, const char *const *words)
 {

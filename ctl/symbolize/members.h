@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 #include "shared/json/json_reader.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 /*
  * Copies the members of the object in `text`, which was read without a fault before, to where `w`

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctl/symbolize/members.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

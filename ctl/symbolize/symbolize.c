@@ -17,6 +17,7 @@
 #include "ctl/symbolize/offline_symbols.h"
 #include "ctl/symbolize/stack_lines.h"
 #include "ctl/symbolize/tally.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/parse.h"

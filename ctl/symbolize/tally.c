@@ -7,6 +7,7 @@
 
 #include "ctl/events/store.h"
 #include "shared/json/json_tree.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

@@ -8,7 +8,8 @@
 
 #include "ctl/events/event.h"
 #include "ctl/events/pool.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 #define TALLY_MAX_BYTES (64u << 20)
 

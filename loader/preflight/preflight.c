@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "loader/preflight/preflight_internal.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"

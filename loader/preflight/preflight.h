@@ -14,7 +14,8 @@
 
 #include "loader/preflight/preflight_btf.h"
 #include "loader/preflight/preflight_row.h"
-#include "shared/json/jsonw.h"
+
+struct jsonw;
 
 enum preflight_id {
 #define NEED(id, level, lost, how)	      PREFLIGHT_##id,

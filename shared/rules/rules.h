@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/json/jsonw.h"
+struct jsonw;
 
 #define RULES_MAX	       10000u
 #define RULES_TEXT_BYTES       (1u << 20)

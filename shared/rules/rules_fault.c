@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/rules/rules_internal.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/cgroup/container.h"
+#include "shared/json/jsonw.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "consumer/control/control.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -10,6 +10,7 @@
 
 #include "consumer/facts/disk_text.h"
 #include "consumer/facts/facts_place.h"
+#include "shared/json/jsonw.h"
 
 #define PATH_BYTES 64
 

@@ -10,6 +10,7 @@
 
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
+#include "shared/json/jsonw.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

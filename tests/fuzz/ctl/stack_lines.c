@@ -11,6 +11,7 @@
 
 #include "ctl/symbolize/stack_lines.h"
 #include "ctl/symbolize/tally.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
 #define LINE_BYTES 4096

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
 #define WRITTEN_BYTES (64u << 20)

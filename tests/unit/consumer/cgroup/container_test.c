@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "consumer/cgroup/container.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
 #define ID   "0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e1f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests that take longer than a turn of the loop. */
+#include "shared/json/jsonw.h"
 #include "tests/unit/consumer/testing/control_testing.h"
 
 static int jobs_begun, jobs_freed; /* atomic, as the next */

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

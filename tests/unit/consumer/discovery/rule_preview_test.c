@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/discovery/rule_preview.h"
 
+#include "shared/json/jsonw.h"
 #include "tests/unit/consumer/testing/group_testing.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/disk_text.h"
+#include "shared/json/jsonw.h"
 #include "tests/unit/consumer/testing/disks_testing.h"
 
 static char root[64];

@@ -7,6 +7,7 @@
 #include "tests/unit/runner/unit.h"
 
 #include "consumer/facts/facts_json.h"
+#include "shared/json/jsonw.h"
 #include "tests/unit/consumer/facts/facts_testing.h"
 
 static void says(const struct facts_phases *p, enum facts_source source, const char *text)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "consumer/kernel/psi.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

@@ -12,6 +12,7 @@
 #include "consumer/methods/method_session_start.h"
 #include "consumer/watch/binding.h"
 #include "shared/json/json_tree.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

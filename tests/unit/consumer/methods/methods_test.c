@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "consumer/methods/methods.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "consumer/output/event_line.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/output/subscriptions.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 
 static struct subscriptions *s;

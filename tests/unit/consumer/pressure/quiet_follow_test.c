@@ -8,6 +8,7 @@
 #include "consumer/pressure/pressure_follow.h"
 #include "consumer/pressure/quiet_follow.h"
 #include "consumer/watch/binding.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -6,6 +6,7 @@
 
 #include "consumer/process/unwind_events.h"
 #include "consumer/process/unwind_plan.h"
+#include "shared/json/jsonw.h"
 
 static struct unwind_testing t;
 

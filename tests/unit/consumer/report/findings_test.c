@@ -7,6 +7,7 @@
 
 #include <json-c/json.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/unit_testing.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/report/session_cpu.h"
+#include "shared/json/jsonw.h"
 
 static struct session_cpu *cpu;
 

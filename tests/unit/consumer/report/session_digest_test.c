@@ -7,6 +7,7 @@
 #include "consumer/report/module_advice.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_headline.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
 static struct summary summary;

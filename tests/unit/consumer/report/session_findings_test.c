@@ -9,6 +9,7 @@
 #include "consumer/signals/lock_waits.h"
 #include "consumer/signals/queue_waits.h"
 #include "consumer/signals/thread_pools.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/chains_testing.h"
 #include "tests/unit/consumer/testing/report_testing.h"

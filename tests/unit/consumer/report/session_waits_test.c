@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "consumer/report/session_waits.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 #define MS NSEC_PER_MSEC

@@ -7,6 +7,7 @@
 
 #include "consumer/sampling/wait_files.h"
 #include "consumer/sampling/wait_objects.h"
+#include "shared/json/jsonw.h"
 
 /* A file as the kernel side tells of it. */
 static struct look_on file_at(const char *path, uint8_t end)

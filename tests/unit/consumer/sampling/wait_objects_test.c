@@ -10,6 +10,7 @@
 
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 static struct wait_objects objects;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "consumer/session/held_triggers.h"
+#include "shared/json/jsonw.h"
 
 static struct trigger_reason stall(enum resource resource, uint64_t from_ms, uint64_t to_ms)
 {

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "consumer/session/session_events.h"
+#include "shared/json/jsonw.h"
 
 /* What arrived before and during, and what the ring had no room for, adds up to the attempts. */
 static void test_account(void **state)

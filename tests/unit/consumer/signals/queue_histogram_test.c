@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/signals/queue_histogram.h"
+#include "shared/json/jsonw.h"
 
 static void test_sums(void **state)
 {

@@ -6,6 +6,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_CONTROL_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_CONTROL_TESTING_H
 
+#include "shared/json/jsonw.h"
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <pthread.h>

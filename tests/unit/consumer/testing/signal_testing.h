@@ -3,6 +3,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_SIGNAL_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_SIGNAL_TESTING_H
 
+#include "shared/json/jsonw.h"
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <json-c/json.h>

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "consumer/watch/binding.h"
+#include "shared/json/jsonw.h"
 
 static struct fake *fake;
 

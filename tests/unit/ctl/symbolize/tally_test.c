@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctl/symbolize/tally.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

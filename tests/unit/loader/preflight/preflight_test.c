@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loader/preflight/preflight.h"
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 static void rows_are_whole(void **state)

@@ -2,6 +2,7 @@
 /* Rules with a list of names. */
 #include <stdlib.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/shared/rules/rules_testing.h"
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/shared/rules/rules_testing.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "shared/json/jsonw.h"
 #include "tests/unit/shared/rules/rules_testing.h"
 
 static void matches_as(const struct parsed *p, const char *comm, const char *path, const char *name)
