@@ -15,6 +15,7 @@
 #include "consumer/discovery/process_scan.h"
 #include "consumer/discovery/rules_apply.h"
 #include "consumer/io/turn.h"
+#include "consumer/kernel/map_batch.h"
 #include "consumer/signals/accounts_hold.h"
 #include "consumer/telemetry/agent_events.h"
 #include "consumer/telemetry/kernel_errors.h"
@@ -235,10 +236,9 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	if (r < 0)
 		return r;
 	mappings_walk_clear(&a->pins);
-	for (struct process_key key; bpf_map_get_next_key(a->pins.targets_fd, NULL, &key) == 0;)
-		if (bpf_map_delete_elem(a->pins.targets_fd, &key) < 0)
-			return -errno;
-	r = ruleset_clear(&a->pins, 0);
+	r = map_clear(a->pins.targets_fd, sizeof(struct process_key));
+	if (r == 0)
+		r = ruleset_clear(&a->pins, 0);
 	if (r == 0)
 		r = ruleset_clear(&a->pins, 1);
 	/*

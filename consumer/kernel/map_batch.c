@@ -29,3 +29,24 @@ void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room
 	if (map_batch_read(fd, keys, values, room, &count) == 0 && count)
 		bpf_map_delete_batch(fd, keys, &count, NULL);
 }
+
+int map_clear(int fd, size_t key_bytes)
+{
+	_cleanup_free_ char *keys = calloc(2, key_bytes);
+	char *key = keys, *next = keys + key_bytes, *swapped;
+	int r;
+
+	if (!keys)
+		return -ENOMEM;
+	/* Behind an entry, not from the start: a hash map is searched for its first one. */
+	for (r = bpf_map_get_next_key(fd, NULL, key); r == 0;) {
+		r = bpf_map_get_next_key(fd, key, next);
+		/* ENOENT: its process or cgroup ended just now, and a program has deleted it. */
+		if (bpf_map_delete_elem(fd, key) < 0 && errno != ENOENT)
+			return -errno;
+		swapped = key;
+		key = next;
+		next = swapped;
+	}
+	return r == -ENOENT ? 0 : r;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* map_batch.h: reads and empties whole hash maps in one call each. Main thread only. */
+/* map_batch.h: reads and empties whole maps. Main thread only. */
 #ifndef TROCAR_CONSUMER_KERNEL_MAP_BATCH_H
 #define TROCAR_CONSUMER_KERNEL_MAP_BATCH_H
 
@@ -15,5 +15,11 @@ int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *re
 
 /* Deletes what one reading finds of a map. */
 void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room);
+
+/*
+ * Deletes each entry of a hash map or a trie, one call for each. BPF programs may delete entries
+ * meanwhile; what they enter meanwhile may stay. 0, -ENOMEM or -errno of bpf(2).
+ */
+int map_clear(int fd, size_t key_bytes);
 
 #endif

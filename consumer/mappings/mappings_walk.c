@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "consumer/kernel/iterator.h"
+#include "consumer/kernel/map_batch.h"
 #include "consumer/mappings/mapping_records.h"
 #include "shared/tools/clock.h"
 
@@ -41,9 +42,7 @@ void mappings_walk_done(struct mappings_walk *w)
 
 void mappings_walk_clear(const struct pinned_maps *pins)
 {
-	for (uint32_t tgid; bpf_map_get_next_key(pins->asked_fd, NULL, &tgid) == 0;)
-		if (bpf_map_delete_elem(pins->asked_fd, &tgid) < 0)
-			return;
+	map_clear(pins->asked_fd, sizeof(uint32_t));
 }
 
 bool mappings_walk_runs(const struct mappings_walk *w)

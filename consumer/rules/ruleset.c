@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/kernel/map_batch.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -157,23 +158,11 @@ static int fill_trie(int fd, const struct batch *batch)
 	return 0;
 }
 
-static int clear_trie(int fd, size_t key_bytes)
-{
-	_cleanup_free_ void *key = malloc(key_bytes);
-
-	if (!key)
-		return -ENOMEM;
-	while (bpf_map_get_next_key(fd, NULL, key) == 0)
-		if (bpf_map_delete_elem(fd, key) < 0)
-			return -errno;
-	return errno == ENOENT ? 0 : -errno;
-}
-
 int ruleset_clear(const struct pinned_maps *pins, unsigned int pair)
 {
-	int r = clear_trie(pins->rules_fd[pair], sizeof(struct comm_key));
+	int r = map_clear(pins->rules_fd[pair], sizeof(struct comm_key));
 
-	return r < 0 ? r : clear_trie(pins->cgroups_fd[pair], sizeof(struct cgroup_key));
+	return r < 0 ? r : map_clear(pins->cgroups_fd[pair], sizeof(struct cgroup_key));
 }
 
 int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct ruleset *set)

@@ -9,6 +9,7 @@
 
 #include "consumer/cgroup/lookup_pool.h"
 #include "consumer/kernel/iterator.h"
+#include "consumer/kernel/map_batch.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -223,16 +224,7 @@ static bool stands_alone(const struct watch *w)
 
 int watch_tree_clear(const struct pinned_maps *pins)
 {
-	uint64_t id, next;
-	bool more = bpf_map_get_next_key(pins->watches_fd, NULL, &id) == 0;
-
-	while (more) {
-		more = bpf_map_get_next_key(pins->watches_fd, &id, &next) == 0;
-		if (bpf_map_delete_elem(pins->watches_fd, &id) < 0 && errno != ENOENT)
-			return -errno;
-		id = next;
-	}
-	return 0;
+	return map_clear(pins->watches_fd, sizeof(uint64_t));
 }
 
 static bool find_entry(const struct watches *ws, uint64_t cgroup_id, struct watch_entry *ret_entry)

@@ -91,7 +91,8 @@ static inline void close_pair(const struct pair *p)
 
 static inline void wait_in_poll(struct scene *s)
 {
-	struct pollfd polled[MANY];
+	/* In as many pages as it needs: a look does not read on behind the end of one. */
+	_Alignas(4096) struct pollfd polled[MANY];
 
 	for (size_t i = 0; i < s->count; i++)
 		polled[i] = (struct pollfd){ .fd = s->fds[i], .events = POLLIN };
