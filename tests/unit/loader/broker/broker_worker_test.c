@@ -122,7 +122,6 @@ static void late_is_given_up(void **state)
 {
 	struct broker_result result;
 	struct broker_worker *worker;
-	uint64_t began_ns = clock_mono_ns();
 
 	assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &worker), 0);
 	assert_int_equal(broker_worker_take(worker, clock_mono_ns(), &result), -EAGAIN);
@@ -133,8 +132,8 @@ static void late_is_given_up(void **state)
 	assert_true(worker->given_up && worker->fd >= 0);
 	broker_worker_look(worker);
 	assert_true(worker->fd >= 0);
-	poll(&(struct pollfd){ .fd = worker->fd, .events = POLLIN }, 1, BROKER_WORK_MS + 1000);
-	assert_true(clock_mono_ns() - began_ns < (BROKER_WORK_MS + 500) * NSEC_PER_MSEC);
+	/* SIGALRM ends it: without, it hangs for good. */
+	assert_int_equal(poll(&(struct pollfd){ .fd = worker->fd, .events = POLLIN }, 1, 20000), 1);
 	broker_worker_look(worker);
 	assert_int_equal(worker->fd, -1);
 	assert_false(worker->given_up);
