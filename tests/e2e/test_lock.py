@@ -74,7 +74,8 @@ def test_locks_are_told(t):
         check_waited(line["wait_ns"], overlap(own, *span), queues[pool], f"{name}: {line}", t.load)
         check(line["p50_ns"] <= line["p99_ns"] <= line["longest"]["wait_ns"], f"{line}")
     reader, timed, queue = (told[waits[name][0]] for name in ("reader", "timed", "queue"))
-    check(reader["threads"] == 3 and queue["threads"] == 4 and timed["threads"] == 1, f"{lines}")
+    # The writer waits too where a reader that has the lock gets no CPU.
+    check(reader["threads"] in (3, 4) and queue["threads"] == 4 and timed["threads"] == 1, f"{lines}")
     check(reader["wakers"][0]["by"] == "thread" and reader["wakers"][0]["comm"] == "writer-1", f"{reader}")
     check(reader["wakers"][0].get("fn") == "flush_index", f"{reader}")
     check(reader.get("pattern") == "long_hold" and queue.get("pattern") == "convoy", f"{reader} {queue}")
