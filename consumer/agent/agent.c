@@ -236,7 +236,7 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	if (r < 0)
 		return r;
 	mappings_walk_clear(&a->pins);
-	r = map_clear(a->pins.targets_fd, sizeof(struct process_key));
+	r = map_batch_clear(a->pins.targets_fd, sizeof(struct process_key));
 	if (r == 0)
 		r = ruleset_clear(&a->pins, 0);
 	if (r == 0)

@@ -30,7 +30,7 @@ void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room
 		bpf_map_delete_batch(fd, keys, &count, NULL);
 }
 
-int map_clear(int fd, size_t key_bytes)
+int map_batch_clear(int fd, size_t key_bytes)
 {
 	_cleanup_free_ char *keys = calloc(2, key_bytes);
 	char *key = keys, *next = keys + key_bytes, *swapped;

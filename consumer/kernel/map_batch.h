@@ -20,6 +20,6 @@ void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room
  * Deletes each entry of a hash map or a trie, one call for each. BPF programs may delete entries
  * meanwhile; what they enter meanwhile may stay. 0, -ENOMEM or -errno of bpf(2).
  */
-int map_clear(int fd, size_t key_bytes);
+int map_batch_clear(int fd, size_t key_bytes);
 
 #endif

@@ -42,7 +42,7 @@ void mappings_walk_done(struct mappings_walk *w)
 
 void mappings_walk_clear(const struct pinned_maps *pins)
 {
-	map_clear(pins->asked_fd, sizeof(uint32_t));
+	map_batch_clear(pins->asked_fd, sizeof(uint32_t));
 }
 
 bool mappings_walk_runs(const struct mappings_walk *w)

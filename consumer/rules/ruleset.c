@@ -160,9 +160,9 @@ static int fill_trie(int fd, const struct batch *batch)
 
 int ruleset_clear(const struct pinned_maps *pins, unsigned int pair)
 {
-	int r = map_clear(pins->rules_fd[pair], sizeof(struct comm_key));
+	int r = map_batch_clear(pins->rules_fd[pair], sizeof(struct comm_key));
 
-	return r < 0 ? r : map_clear(pins->cgroups_fd[pair], sizeof(struct cgroup_key));
+	return r < 0 ? r : map_batch_clear(pins->cgroups_fd[pair], sizeof(struct cgroup_key));
 }
 
 int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct ruleset *set)

@@ -224,7 +224,7 @@ static bool stands_alone(const struct watch *w)
 
 int watch_tree_clear(const struct pinned_maps *pins)
 {
-	return map_clear(pins->watches_fd, sizeof(uint64_t));
+	return map_batch_clear(pins->watches_fd, sizeof(uint64_t));
 }
 
 static bool find_entry(const struct watches *ws, uint64_t cgroup_id, struct watch_entry *ret_entry)
