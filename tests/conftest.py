@@ -42,11 +42,21 @@ class Fixtures:
             pytest.skip(f"the loader is not content with this kernel: {done.stdout}{done.stderr}")
 
     @staticmethod
+    @pytest.fixture(scope="module")
+    def shared(request, kernel):
+        """What the tests of a module marked shares_kernel_side have together (harness.Shared)."""
+        made = importlib.import_module("harness").Shared(request.node.path.stem.removeprefix("test_"))
+        yield made
+        made.close()
+
+    @staticmethod
     @pytest.fixture
     def t(request, kernel):
         """The world of one test of the whole agent (harness.Test). What it leaves behind is a failure."""
         with machine.share(at_once(request.node)):
             test = importlib.import_module("harness").Test(request.node.name.removeprefix("test_"))
+            if request.node.get_closest_marker("shares_kernel_side"):
+                test.shared_kernel_side = request.getfixturevalue("shared").kernel_side
             yield test
             faults = test.close()
             print(f"# {test.lines} lines validated")

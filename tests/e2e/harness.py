@@ -20,7 +20,7 @@ import activation  # noqa: E402
 import machine  # noqa: E402
 import validate  # noqa: E402
 
-BUILD = pathlib.Path(os.environ.get("TROCAR_BUILD", ROOT / "build"))
+BUILD = pathlib.Path(os.environ.get("TROCAR_BUILD", ROOT / "build")).absolute()
 LOADER = BUILD / "loader" / "trocar-loader"
 CONSUMER = BUILD / "consumer" / "trocar-consumer"
 COMMAND = BUILD / "ctl" / "trocar"
@@ -212,50 +212,25 @@ class Cgroup:
                     time.sleep(0.02)
 
 
-class Agent:
-    """A loaded kernel side and its consumer. `output`: "-" reads a pipe; a path is left to the test.
-    With `broker` its socket stands ready and nothing ticks unless it is needed, as a package has it; without,
-    samplers always do. A test that says --broker or --always itself gets what it says."""
+class KernelSide:
+    """Loaded programs and maps, in `folder`, which must not be there yet. With `broker` its socket stands ready and
+    nothing ticks unless it is needed, as a package has it; without, samplers always do."""
 
-    def __init__(self, test, rule_set, load=(), arguments=(), output="-", reading=True, broker=None):
-        self.test, self.output = test, output
-        if broker is None:
-            broker = WITH_BROKER and "--broker" not in arguments and "--always" not in load
-        self.folder = test.folder / f"agent{len(test.agents)}"
-        self.folder.mkdir(mode=0o755)
-        self.bpf = self.folder / "bpf"
-        self.control = self.folder / "control"
-        self.control.mkdir(mode=0o755)
-        shutil.chown(self.control, USER, GROUP)
-        self.socket = self.control / "control.sock"
-        self.rules_file = self.folder / "rules.json"
-        self.broker = self._activate() if broker else None
-        # The default budget of sampling passes is for quiet machines; many tests run at a time.
-        budget = [] if "--looks-permille" in arguments else ["--looks-permille", "100"]
-        self.arguments = ["--broker", self.broker.path if broker else "none", *budget, *arguments]
-        self.events, self.raw, self.changed = [], [], threading.Condition()
-        self.reading = threading.Event()
-        if reading:
-            self.reading.set()
-        self.process, self.errors = None, ""
-        self.write_rules(rule_set)
-        self.loaded = True
-        test.agents.append(self)
-        self.ids = set()
-        command(LOADER, "load", "--bpf-dir", self.bpf, "--group", GROUP,
-                "--always", "none" if broker else "oncpu", *LOAD, *load, seconds=120)
-        self.ids = self._bpf_ids()
-
-    # ---- the kernel side
-
-    def _activate(self):
-        folder = self.folder / "broker"  # not beside the rules: the consumer looks at what changes there
+    def __init__(self, folder, broker=True, load=()):
+        self.folder, self.bpf, self.ids = folder, folder / "bpf", set()
         folder.mkdir(mode=0o755)
-        return activation.Activation(
-            folder / "broker.sock", [LOADER, "broker", "--bpf-dir", self.bpf, "--user", USER], GROUP,
-            folder / "log")
+        self.broker = activation.Activation(folder / "broker.sock", [LOADER, "broker", "--bpf-dir", self.bpf, "--user", USER],
+                                            GROUP, folder / "log") if broker else None
+        self.loaded = True
+        try:
+            command(LOADER, "load", "--bpf-dir", self.bpf, "--group", GROUP,
+                    "--always", "none" if broker else "oncpu", *LOAD, *load, seconds=120)
+        except Exception:
+            self.unload()
+            raise
+        self.ids = self.find_ids()
 
-    def _bpf_ids(self):
+    def find_ids(self):
         """(kind, id) of every map and link that is pinned in our folder."""
         found = set()
         for kind in ("map", "link"):
@@ -263,11 +238,61 @@ class Agent:
                       if any(p.startswith(str(self.bpf)) for p in entry.get("pinned", []))}
         return found
 
-    def _bpf_left(self):
+    def _left(self):
         left = set()
         for kind in ("map", "link"):
             left |= self.ids & {(kind, entry["id"]) for entry in bpf_objects(kind)}
         return left
+
+    def unload(self):
+        """Removes the kernel side and proves that it is gone."""
+        if not self.loaded:
+            return
+        self.loaded = False
+        if self.broker:
+            self.broker.close()
+        command(LOADER, "unload", "--bpf-dir", self.bpf)
+        check(not any(m[1].startswith(str(self.folder)) for m in mounts()), "a mount of ours is left")
+        check(not self.bpf.exists(), f"{self.bpf} is left")
+        # The kernel frees maps behind grace periods, one after the other: beside other agents that takes a while.
+        until(lambda: not self._left(), 60, lambda: f"BPF objects left: {self._left()}")
+
+
+class Agent:
+    """A kernel side and its consumer. `output`: "-" reads a pipe; a path is left to the test. A test that says --broker
+    or --always itself gets what it says. One that asks for nothing of the kernel side has that of its module, where
+    there is one (conftest.py); `own`: even so one of its own."""
+
+    def __init__(self, test, rule_set, load=(), arguments=(), output="-", reading=True, broker=None, own=False):
+        self.test, self.output = test, output
+        if broker is None:
+            broker = WITH_BROKER and "--broker" not in arguments and "--always" not in load
+        self.folder = test.folder / f"agent{len(test.agents)}"
+        self.folder.mkdir(mode=0o755)
+        self.control = self.folder / "control"
+        self.control.mkdir(mode=0o755)
+        shutil.chown(self.control, USER, GROUP)
+        self.socket = self.control / "control.sock"
+        self.rules_file = self.folder / "rules.json"
+        # The default budget of sampling passes is for quiet machines; many tests run at a time.
+        budget = [] if "--looks-permille" in arguments else ["--looks-permille", "100"]
+        self.events, self.raw, self.changed = [], [], threading.Condition()
+        self.reading = threading.Event()
+        if reading:
+            self.reading.set()
+        self.process, self.errors = None, ""
+        self.write_rules(rule_set)
+        self.kernel_side = None if own or load or test.agents else test.shared_kernel_side(broker)
+        self.owns = not self.kernel_side
+        self.kernel_side = self.kernel_side or KernelSide(self.folder / "kernel", broker, load)
+        test.agents.append(self)
+        self.bpf, self.broker = self.kernel_side.bpf, self.kernel_side.broker
+        self.arguments = ["--broker", self.broker.path if broker else "none", *budget, *arguments]
+
+    def unload(self):
+        """Removes the kernel side and proves that it is gone."""
+        check(self.owns, "the kernel side is the module's: ask for an own one")
+        self.kernel_side.unload()
 
     # ---- the consumer
 
@@ -323,6 +348,11 @@ class Agent:
     def pid(self):
         return self.process.pid
 
+    @property
+    def generation(self):
+        """Of the rules that its first consumer began with."""
+        return self.find("rules.applied")[0]["generation"]
+
     def alive(self):
         return self.process is not None and self.process.poll() is None
 
@@ -356,19 +386,6 @@ class Agent:
             if expect == 0 and self.output == "-":
                 check(self.events and self.events[-1]["type"] == "agent.stop",
                       f"the last line is not agent.stop: {self.raw[-1:]}")
-
-    def unload(self):
-        """Removes the kernel side and proves that it is gone."""
-        if not self.loaded:
-            return
-        self.loaded = False
-        if self.broker:
-            self.broker.close()
-        command(LOADER, "unload", "--bpf-dir", self.bpf)
-        check(not any(m[1].startswith(str(self.folder)) for m in mounts()), "a mount of ours is left")
-        check(not self.bpf.exists(), f"{self.bpf} is left")
-        # The kernel frees maps behind grace periods, one after the other: beside other agents that takes a while.
-        until(lambda: not self._bpf_left(), 60, lambda: f"BPF objects left: {self._bpf_left()}")
 
     # ---- lines
 
@@ -466,6 +483,26 @@ def read_line(connection):
     return received
 
 
+class Shared:
+    """The kernel sides that a module's tests have together, one with a broker and one without, each loaded when the first
+    test asks for it."""
+
+    def __init__(self, name):
+        self.folder = pathlib.Path("/var/tmp") / f"te2e-{os.getpid()}-{name.replace('_', '-')[:24]}-all"
+        self.folder.mkdir(mode=0o755)
+        self.sides = {}
+
+    def kernel_side(self, broker):
+        if broker not in self.sides:
+            self.sides[broker] = KernelSide(self.folder / ("broker" if broker else "always"), broker)
+        return self.sides[broker]
+
+    def close(self):
+        for side in self.sides.values():
+            side.unload()
+        shutil.rmtree(self.folder)
+
+
 class Test:
     """One test's world. `close` takes it down and adds what is left or wrong to `faults`."""
 
@@ -477,6 +514,7 @@ class Test:
         self.agents, self.cgroups, self.processes, self.mounted, self.disks = [], [], [], [], []
         self.after = []  # what else gives the machine back as it was
         self.load = machine.Load()  # of others, since the test began
+        self.shared_kernel_side = lambda broker: None  # conftest.py: what a module's tests have together
 
     def agent(self, rule_set, start=True, **options):
         agent = Agent(self, rule_set, **options)
@@ -541,7 +579,8 @@ class Test:
             yield lambda p=process: self.end(p)
         for agent in self.agents:
             yield agent.stop
-            yield agent.unload
+            if agent.owns:
+                yield agent.unload
         for cgroup in reversed(self.cgroups):
             yield cgroup.remove
         for disk in self.disks:  # one that is mounted goes with its mount

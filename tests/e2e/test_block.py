@@ -18,6 +18,8 @@ import pytest
 from harness import COMMAND, Skip, bpf_objects, check, check_figure, command, rule, rules, until
 from servers import Service
 
+pytestmark = pytest.mark.shares_kernel_side
+
 PROGRAMS = ("block_getrq", "block_issue", "block_complete", "block_merge", "block_backmerge", "block_frontmerge")
 KIB = 1024
 

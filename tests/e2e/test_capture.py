@@ -20,7 +20,7 @@ import pytest
 from harness import COMMAND, ROOT, Skip, check, check_figure, command, rule, rules, until
 from test_control import as_user
 
-pytestmark = pytest.mark.parallel(4)
+pytestmark = [pytest.mark.parallel(4), pytest.mark.shares_kernel_side]
 EXAMPLES = ROOT / "docs" / "examples"
 RECEIVER = EXAMPLES / "alert-receiver"
 ALERTMANAGER = "/usr/bin/prometheus-alertmanager"

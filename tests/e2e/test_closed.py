@@ -12,7 +12,7 @@ import pytest
 from harness import Skip, check, check_figure, rule, rules, until
 
 OWNER = 1001  # neither root nor the consumer's user
-pytestmark = pytest.mark.parallel(4)
+pytestmark = [pytest.mark.parallel(4), pytest.mark.shares_kernel_side]
 
 
 def close(path, mode):

@@ -7,7 +7,7 @@ import pytest
 
 from harness import Cgroup, check, rule, rules
 
-pytestmark = pytest.mark.parallel(4)
+pytestmark = [pytest.mark.parallel(4), pytest.mark.shares_kernel_side]
 UID = "6fc4a17a-9b0a-4ab4-833e-7004a16f89ce"
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from harness import COMMAND, GROUP, USER, RpcError, check, command, read_line, rule, rules, until
 
-pytestmark = pytest.mark.parallel(4)
+pytestmark = [pytest.mark.parallel(4), pytest.mark.shares_kernel_side]
 FAULTY = json.dumps({"version": 1, "rules": [
     {"name": "Upper", "match": {"comm": "sixteen-bytes-xx"}, "when": []},
     {"name": "ok", "match": {"comm": "node"}, "when": [{"pressure": "heat", "some_ms": 5}]},
@@ -61,16 +61,16 @@ def test_rules_set_and_get(t):
     agent.wait("watch.start", cgroup=group.path)
     pushed = rules(rule("api", comm=t.comm), rule("workers", prefix="work-"))
     answer = agent.call("rules.set", {"text": json.dumps(pushed)})
-    check(answer["generation"] == 2 and answer["count"] == 2 and answer["unchanged_watches"] == 1,
+    check(answer["generation"] == agent.generation + 1 and answer["count"] == 2 and answer["unchanged_watches"] == 1,
           f"{answer}")
     worker = t.spawn("burn_cpu", 20, name="work-1", cgroup=other)
-    check(agent.wait("process.match", pid=worker.pid)["generation"] == 2, "not of generation 2")
-    applied = agent.wait("rules.applied", generation=2)
+    check(agent.wait("process.match", pid=worker.pid)["generation"] == agent.generation + 1, "not of the next generation")
+    applied = agent.wait("rules.applied", generation=agent.generation + 1)
     check(applied["source"] == "socket" and applied["peer"] == {"pid": os.getpid(), "uid": 0},
           f"{applied}")
     check(not agent.find("watch.stop", cgroup=group.path), "an unchanged watch was stopped")
     got = agent.call("rules.get")
-    check(got["generation"] == 2 and got["source"] == "socket", f"{got}")
+    check(got["generation"] == agent.generation + 1 and got["source"] == "socket", f"{got}")
     check([r["name"] for r in got["rules"]["rules"]] == ["api", "workers"], f"{got['rules']}")
     agent.call("rules.set", {"text": json.dumps(rules(rule("workers", prefix="work-")))})
     check(agent.wait("watch.stop", cgroup=group.path)["reason"] == "rule_gone", "not rule_gone")
@@ -88,9 +88,9 @@ def test_rules_refused(t):
     for text in ("", "{", "[]", '{"version":2,"rules":[]}', '{"version":1,"rules":[],"rules":[]}',
                  "[" * 100, '{"version":1,"rules":{}}'):
         agent.refused(-32002, "rules.set", {"text": text})
-    check(agent.call("rules.get")["generation"] == 1, "the running set has gone")
+    check(agent.call("rules.get")["generation"] == agent.generation, "the running set has gone")
     process = t.spawn("burn_cpu", 8, name=t.comm, cgroup=t.cgroup())
-    agent.wait("process.match", pid=process.pid, generation=1)
+    agent.wait("process.match", pid=process.pid, generation=agent.generation)
 
 
 @pytest.mark.core
@@ -106,7 +106,7 @@ def test_rules_check(t):
           in answer["matches"], f"{answer}")
     agent.refused(-32002, "rules.check", {"text": FAULTY})
     agent.never("process.match", 1, pid=process.pid)
-    check(agent.call("rules.get")["generation"] == 1, "rules.check applied something")
+    check(agent.call("rules.get")["generation"] == agent.generation, "rules.check applied something")
 
 
 @pytest.mark.core
@@ -141,7 +141,7 @@ def test_rules_check_command(t):
     done = run(shared, "--strict", *socket)
     check(done.returncode == 0 and str(process.pid) in done.stdout, f"{done}")
     agent.never("rules.rejected", 0.5)
-    check(agent.call("rules.get")["generation"] == 1, "the command applied something")
+    check(agent.call("rules.get")["generation"] == agent.generation, "the command applied something")
     agent.call("rules.set", {"text": shared.read_text()})
     got = agent.call("rules.get")["rules"]
     check("defaults" not in got and got["rules"][0]["capture"]["during_ms"] == 700, f"{got}")
@@ -153,14 +153,14 @@ def test_rules_file_is_followed(t):
     """The file is watched: a good change is applied, a faulty one is told and changes nothing."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
     agent.write_rules(rules(rule("api", comm=t.comm), rule("more", comm="ruby")))
-    applied = agent.wait("rules.applied", generation=2)
+    applied = agent.wait("rules.applied", generation=agent.generation + 1)
     check(applied["source"] == f"file:{agent.rules_file}" and applied["count"] == 2, f"{applied}")
     process = t.spawn("burn_cpu", 8, name="ruby", cgroup=t.cgroup())
-    agent.wait("process.match", pid=process.pid, rule="more", generation=2)
+    agent.wait("process.match", pid=process.pid, rule="more", generation=agent.generation + 1)
     agent.write_rules(FAULTY)
     rejected = agent.wait("rules.rejected")
     check(rejected["source"] == f"file:{agent.rules_file}", f"{rejected}")
-    check(agent.call("rules.get")["generation"] == 2, "the faulty file changed the set")
+    check(agent.call("rules.get")["generation"] == agent.generation + 1, "the faulty file changed the set")
 
 
 @pytest.mark.core
@@ -328,12 +328,12 @@ def test_the_command(t):
     check(status["pid"] == agent.pid and status["watches"] == 1, f"{status}")
     check_status(agent, parts=[group.path])
     check(group.path in agent.trocar("watches").stdout, "watches")
-    check(json.loads(agent.trocar("rules", "get", "--json").stdout)["generation"] == 1, "rules get")
+    check(json.loads(agent.trocar("rules", "get", "--json").stdout)["generation"] == agent.generation, "rules get")
     new = t.folder / "new.json"
     new.write_text(json.dumps(rules(rule("api", comm=t.comm), rule("b", comm="ruby"))))
     agent.trocar("rules", "check", new)
     agent.trocar("rules", "set", new)
-    agent.wait("rules.applied", generation=2)
+    agent.wait("rules.applied", generation=agent.generation + 1)
     new.write_text(FAULTY)
     refused = agent.trocar("rules", "set", new, expect=None)
     check(refused.returncode != 0, "a faulty set was accepted")
@@ -350,7 +350,7 @@ def test_the_command(t):
     rejected = agent.wait("rules.rejected", where=lambda line: line["source"].startswith("file:"))
     check_status(agent, "the rules file was refused ", parts=[rejected["faults"][0]["pointer"]])
     agent.write_rules(rules(rule("api", comm=t.comm)))
-    agent.wait("rules.applied", generation=3)
+    agent.wait("rules.applied", generation=agent.generation + 2)
     check_status(agent)
 
 

@@ -9,6 +9,8 @@ import pytest
 from harness import check, check_complete, check_figure, rule, rules, until
 from test_sessions import check_account
 
+pytestmark = pytest.mark.shares_kernel_side
+
 
 def shares(agent, session, phase="during"):
     """The samples of a session by the cgroup below that they were in; None: in the session's own."""

@@ -13,6 +13,8 @@ import pytest
 
 from harness import RpcError, Skip, check, check_figure, rule, rules, until
 
+pytestmark = pytest.mark.shares_kernel_side
+
 
 @pytest.mark.parallel(4)
 @pytest.mark.core
@@ -23,7 +25,7 @@ def test_exec(t):
     process = t.spawn("burn_cpu", 3, name=t.comm, cgroup=group)
     match = agent.wait("process.match", pid=process.pid)
     check(match["found"] == "exec" and match["comm"] == t.comm and match["rule"] == "api" and
-          match["generation"] == 1 and match["labels"] == {"team": "payments"}, f"{match}")
+          match["generation"] == agent.generation and match["labels"] == {"team": "payments"}, f"{match}")
     check(match["cgroup"] == group.path and match["cgroup_id"] == group.id, f"wrong cgroup: {match}")
     check(match["exe"] == str(t.binary("burn_cpu", t.comm)), f"wrong exe: {match}")
     check(match["ppid"] == os.getpid(), f"wrong parent: {match}")

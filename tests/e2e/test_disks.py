@@ -9,6 +9,8 @@ import pytest
 from harness import COMMAND, Skip, check, check_figure, command
 from test_block import Loop, session, watched
 
+pytestmark = pytest.mark.shares_kernel_side
+
 KIB = 1024
 
 

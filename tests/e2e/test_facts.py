@@ -12,6 +12,8 @@ import machine
 from harness import COMMAND, Skip, check, check_figure, command, rule, rules
 from servers import Witness
 
+pytestmark = pytest.mark.shares_kernel_side
+
 CPU = {"pressure": "cpu", "some_ms": 300, "window_ms": 1000}
 
 

@@ -11,6 +11,8 @@ import pytest
 from harness import check, command, rule, rules
 from test_block import Loop, only
 
+pytestmark = pytest.mark.shares_kernel_side
+
 PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/merge-histograms.jq"
 BUCKETS = 44
 BOUNDS = [(1024 << i // 2) // 2 * (3 if i % 2 else 2) for i in range(BUCKETS - 1)]

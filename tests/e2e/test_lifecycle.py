@@ -125,10 +125,10 @@ def test_load_twice_and_replace(t):
     again = command(*words, expect=None)
     check(again.returncode not in (0, 1, 2) and str(agent.bpf) in again.stderr + again.stdout,
           f"{again}")
-    old = agent.ids
+    old = agent.kernel_side.ids
     command(*words, "--replace")
-    agent.ids = agent._bpf_ids()
-    check(agent.ids and not agent.ids & old, "the same objects after --replace")
+    agent.kernel_side.ids = agent.kernel_side.find_ids()
+    check(agent.kernel_side.ids and not agent.kernel_side.ids & old, "the same objects after --replace")
     check(sum(m[1] == str(agent.bpf) for m in mounts()) == 1, "not one mount")
     agent.start()
 

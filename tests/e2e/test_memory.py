@@ -17,6 +17,8 @@ from harness import Skip, check, check_figure, command, rule, rules, until
 from servers import PINNED, Disk, Service, Witness
 from test_facts import make_file, report_of
 
+pytestmark = pytest.mark.shares_kernel_side
+
 LIMIT_MIB, FILE_MIB = 64, 240
 PRESSURE = {"pressure": "memory", "some_ms": 30, "window_ms": 1000}
 

@@ -9,6 +9,8 @@ import pytest
 from harness import COMMAND, check, check_figure, command, rule, rules
 from servers import Witness
 
+pytestmark = pytest.mark.shares_kernel_side
+
 
 def usage_ms(group):
     """CPU time of a cgroup by the kernel's own account."""

@@ -14,6 +14,8 @@ import pytest
 from harness import COMMAND, bpf_objects, check, check_complete, check_figure, check_waited, command, rule, rules, until
 from servers import Disk, Service, Witness
 
+pytestmark = pytest.mark.shares_kernel_side
+
 KINDS = {"w-sleep": "sleep", "w-lock": "lock", "w-pipe": "pipe", "w-socket": "socket", "w-read": "socket",
          "w-idle": "idle", "w-child": "child", "w-open": "lock", "w-convoy": "lock", "w-starved": "lock",
          "w-fsync": "io", "w-fault": "io"}

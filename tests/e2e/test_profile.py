@@ -14,6 +14,8 @@ import pytest
 from harness import COMMAND, CONSUMER, LOADER, RpcError, Skip, cgroup2_mount, check, check_figure, command, rule, rules, until
 from test_control import as_user
 
+pytestmark = pytest.mark.shares_kernel_side
+
 
 def folded(text):
     """{stack: samples} of folded lines."""

@@ -9,7 +9,7 @@ import pytest
 
 from harness import Skip, check, command, rule, rules, until
 
-pytestmark = pytest.mark.parallel(2)
+pytestmark = [pytest.mark.parallel(2), pytest.mark.shares_kernel_side]
 
 SOURCE = r"""
 #include <stdint.h>

@@ -12,6 +12,8 @@ import pytest
 
 from harness import check, check_complete, check_figure, rule, rules, until
 
+pytestmark = pytest.mark.shares_kernel_side
+
 SIGNALS = ["oncpu", "runq"]
 
 

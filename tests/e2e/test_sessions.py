@@ -12,6 +12,8 @@ import pytest
 
 from harness import check, check_complete, check_figure, rule, rules
 
+pytestmark = pytest.mark.shares_kernel_side
+
 PHASES = ("before", "onset", "during")
 CPU = {"pressure": "cpu", "some_ms": 400, "window_ms": 1000}
 
@@ -243,7 +245,6 @@ def test_scope_process(t):
         t.end(node)
         t.end(other)
         agent.stop()
-        agent.unload()
 
 
 @pytest.mark.parallel(2)

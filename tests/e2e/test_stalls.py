@@ -14,6 +14,8 @@ from harness import ROOT, check, rule, rules
 from pages import Page
 from servers import Disk, Nginx, Postgres, Redis, Service
 
+pytestmark = pytest.mark.shares_kernel_side
+
 SCREEN_LINES = 24
 CAUSE_LINES = 10  # within which the cause is named
 DURING_MS = 2000

@@ -12,7 +12,7 @@ import pytest
 from harness import COMMAND, SCHEMAS, check, command, rule, rules, until
 from programs import need
 
-pytestmark = pytest.mark.parallel(3)
+pytestmark = [pytest.mark.parallel(3), pytest.mark.shares_kernel_side]
 SHOP = r"""
 #include <stdint.h>
 #include <time.h>

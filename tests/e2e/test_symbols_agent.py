@@ -15,7 +15,7 @@ import pytest
 
 from harness import Skip, check, check_figure, command, rule, rules, until
 
-pytestmark = pytest.mark.parallel(3)
+pytestmark = [pytest.mark.parallel(3), pytest.mark.shares_kernel_side]
 SHOP = r"""
 #include <stdint.h>
 #include <time.h>

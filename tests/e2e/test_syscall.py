@@ -14,6 +14,8 @@ import pytest
 from harness import Skip, check, check_complete, check_figure, check_waited, rule, rules
 from test_pools import measured, overlap
 
+pytestmark = pytest.mark.shares_kernel_side
+
 SIGNALS = ["oncpu", "pools", "syscall"]
 CALLS = {"sleep": {"clock_nanosleep", "nanosleep"}, "idle": {"epoll_wait", "epoll_pwait", "poll", "ppoll", "select"},
          "child": {"wait4", "waitid"}}

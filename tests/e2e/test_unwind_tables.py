@@ -16,7 +16,7 @@ import pytest
 from harness import Failure, Skip, check, rule, rules, until
 
 PYTHON = "/usr/bin/python3"
-pytestmark = pytest.mark.parallel(3)
+pytestmark = [pytest.mark.parallel(3), pytest.mark.shares_kernel_side]
 COMPLETE = 0.999  # of the samples of a session
 HZ = 97  # the loader's own
 MOMENT = 0.3  # seconds until a library is known: 0.1, and what a busy machine takes

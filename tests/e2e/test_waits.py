@@ -14,6 +14,8 @@ import harness
 import programs
 from harness import COMMAND, check, check_figure, command, rule, rules
 
+pytestmark = pytest.mark.shares_kernel_side
+
 DURING_MS = 1500
 
 # What waits.c's functions wait for, from before the session until after it.

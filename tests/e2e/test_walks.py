@@ -15,7 +15,7 @@ import pytest
 
 from harness import BUILD, COMMAND, Skip, check, rule, rules, until
 
-pytestmark = pytest.mark.parallel(4)
+pytestmark = [pytest.mark.parallel(4), pytest.mark.shares_kernel_side]
 COMMANDS, SECONDS = 3, 60
 
 
