@@ -208,6 +208,36 @@ def test_exposure(tree, unit):
     check(status == 0, said + err)
 
 
+def calls_of(word):
+    """A name of SystemCallFilter= (systemd.exec(5)) as system calls: @groups hold names and groups."""
+    if not word.startswith("@"):
+        return {word}
+    status, out, err = run("systemd-analyze", "syscall-filter", word)
+    check(status == 0, err)
+    rows = [row.strip() for row in out.splitlines() if row.startswith("    ") and not row.strip().startswith("#")]
+    return set().union(*map(calls_of, rows))
+
+
+# run-trocar-bpf.mount mounts, so that the unit of the loader need not.
+MOUNTS = {"fsconfig", "fsmount", "fsopen", "mount", "umount2"}
+
+
+@pytest.mark.parametrize("unit, sets", (("loader", ("LOADER",)), ("broker", ("BROKER", "RESOLVER")),
+                                        ("consumer", ("CONSUMER", "CONSUMER_UNIX", "CONSUMER_BROKER", "CONSUMER_CONNECT"))))
+def test_the_unit_allows_what_the_program_needs(unit, sets):
+    """Each call of policy/syscalls.def passes the unit's own filter, which a program does not see before it is started."""
+    allowed = set()
+    for row in (ROOT / "systemd" / f"trocar-{unit}.service.in").read_text(encoding="utf-8").splitlines():
+        if row.startswith("SystemCallFilter="):
+            words = row.partition("=")[2]
+            names = set().union(*map(calls_of, words.removeprefix("~").split()))
+            allowed = allowed - names if words.startswith("~") else allowed | names
+    rows = re.findall(r"^SYSCALL(?!_DENY)\w*\((\w+), (\w+)", (ROOT / "policy/syscalls.def").read_text(encoding="utf-8"), re.M)
+    needed = {name for of, name in rows if of in sets} - (MOUNTS if unit == "loader" else set())
+    check(needed, f"policy/syscalls.def has no row of {sets}")
+    check(needed <= allowed, f"trocar-{unit}.service does not allow {sorted(needed - allowed)}")
+
+
 def test_beside_stuck(tree):
     """systemd waits for no worker of the broker that no signal ends, and a second broker with its own has room."""
     unit = next(tree.rglob("trocar-broker.service")).read_text(encoding="utf-8")
