@@ -31,12 +31,18 @@ service() {
 # told KEY: a number of the line about what the service wrote to the disk.
 told() { jq -s "map(select(.type == \"disk\" and .number == \"$number\" and .op == \"write\"))[-1]$1" "$lines.few"; }
 
+# granted: how often the broker has attached the programs of a signal.
+granted() { trocar status --json | jq '.broker.granted.signal_attach // 0'; }
+granted_since() { [ "$(granted)" -gt "$1" ]; }
+
 writes_back() {
-	local before
+	local before granted
 	check "a service of its own, with a watch" service
-	before=$(counted)
+	before=$(counted) granted=$(granted)
 	check "its session, with block" trocar capture --rule shop --during-ms 30000
 	check "has begun" until_true 3 line session.start
+	# Emulated, that takes seconds; what is written before nobody counts.
+	check "and counts requests" until_true 3 granted_since "$granted"
 	touch /ci/go
 	check "the service wrote into the page cache" until_true 10 test -e /ci/written
 	check "somebody else has it written back" sync -f $where
