@@ -247,8 +247,7 @@ static int prepare_load(struct load *l)
 		return r;
 	r = bpfdir_lock(l->o->bpf_dir, true, &l->dir);
 	if (r < 0)
-		log_error("%s: %s", l->o->bpf_dir,
-			  r == -EBUSY ? "another trocar-loader is at work here" : strerror(-r));
+		bpfdir_log_unlocked(l->o->bpf_dir, r);
 	return r;
 }
 
@@ -285,8 +284,8 @@ int load_run(const struct options *o)
 		undo_load(&l);
 		return r == -EEXIST ? EXIT_LOADED : EXIT_FAILED;
 	}
-	policy_capabilities_none();
 	bpfdir_close(&l.dir);
+	policy_capabilities_none();
 	kernelset_done(&l.set);
 	return EXIT_FINE;
 }

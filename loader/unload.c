@@ -45,6 +45,8 @@ static int unmount_dir(const char *dir)
 	if (umount2(dir, UMOUNT_NOFOLLOW) == 0)
 		return 0;
 	r = -errno;
+	if (r == -EINVAL && !bpfdir_is_mount(dir))
+		return 0; /* a service manager has just ended it */
 	if (r == -EBUSY)
 		log_error(
 			"%s: the pins are gone, but the mount is in use: a process has a file or its "
@@ -94,8 +96,9 @@ static int unload_pins(const char *dir)
 	return EXIT_FINE;
 }
 
-static int unload_dir(const char *dir)
+static int unload_dir(struct bpfdir *locked)
 {
+	const char *dir = locked->path;
 	unsigned int pins = 0, mounts = 0;
 	int r;
 
@@ -103,7 +106,7 @@ static int unload_dir(const char *dir)
 	if (r < 0 && r != -ENOTEMPTY)
 		return EXIT_FAILED;
 	if (r == 0)
-		r = bpfdir_remove(dir);
+		r = bpfdir_remove(locked);
 	if (r == -ENOTEMPTY || r == -EEXIST) {
 		log_error(
 			"%s: %u pins removed; the directory stays, because files that are not ours "
@@ -125,17 +128,16 @@ int unload_run(const struct options *o)
 	int r;
 
 	r = bpfdir_lock(o->bpf_dir, false, &dir);
-	if (r == -ENOENT || (r == 0 && !is_there(o->bpf_dir))) {
+	if (r != -EBUSY && !is_there(o->bpf_dir)) {
 		bpfdir_close(&dir);
 		log_info("nothing is loaded at %s", o->bpf_dir);
 		return EXIT_FINE;
 	}
 	if (r < 0) {
-		log_error("%s: %s", o->bpf_dir,
-			  r == -EBUSY ? "another trocar-loader is at work here" : strerror(-r));
+		bpfdir_log_unlocked(o->bpf_dir, r);
 		return EXIT_FAILED;
 	}
-	r = o->keep_mount ? unload_pins(o->bpf_dir) : unload_dir(o->bpf_dir);
+	r = o->keep_mount ? unload_pins(o->bpf_dir) : unload_dir(&dir);
 	bpfdir_close(&dir);
 	return r;
 }

@@ -6,12 +6,13 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "loader/bpffs/lock_dir.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/log.h"
 
 #ifndef BPF_FS_MAGIC
 #define BPF_FS_MAGIC 0xcafe4a11
@@ -20,8 +21,26 @@
 #define DIR_MODE    0750
 #define PARENT_MODE 0755
 
+#define LOCK_NAME_BYTES 6 /* "-lock" */
+
 /* A service manager tries a bounded number of times to unmount (systemd: 32). */
 #define HOLD_TRIES 64
+
+/* The lock of `path`; no dot in the name, which bpffs refuses. */
+static void write_lock_path(const char *path, char lock[BPFDIR_PATH_BYTES + LOCK_NAME_BYTES])
+{
+	snprintf(lock, BPFDIR_PATH_BYTES + LOCK_NAME_BYTES, "%s-lock", path);
+}
+
+static void release_lock(struct bpfdir *dir)
+{
+	char lock[BPFDIR_PATH_BYTES + LOCK_NAME_BYTES];
+
+	if (dir->lock_fd < 0)
+		return;
+	write_lock_path(dir->path, lock);
+	lock_dir_release(lock, &dir->lock_fd);
+}
 
 /* Writes everything before the last '/'; "/" for a directory in the root. */
 static void write_parent(const char *path, char parent[BPFDIR_PATH_BYTES])
@@ -53,31 +72,47 @@ bool bpfdir_is_mount(const char *path)
 int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir)
 {
 	struct bpfdir dir = BPFDIR_NONE;
-	char parent[BPFDIR_PATH_BYTES];
-	_cleanup_close_ int fd = -1;
+	char parent[BPFDIR_PATH_BYTES], lock[BPFDIR_PATH_BYTES + LOCK_NAME_BYTES];
+	int r;
 
 	dir.path = path;
 	write_parent(path, parent);
+	write_lock_path(path, lock);
 	if (make_parent) {
 		if (mkdir(parent, PARENT_MODE) == 0)
 			dir.made_parent = true;
 		else if (errno != EEXIST)
 			return -errno;
 		if (dir.made_parent && chmod(parent, PARENT_MODE) < 0) {
-			int r = -errno;
-
+			r = -errno;
 			rmdir(parent);
 			return r;
 		}
 	}
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	dir.lock_fd = TAKE_FD(fd);
+	r = lock_dir_take(lock, &dir.lock_fd);
+	if (r < 0) {
+		if (dir.made_parent)
+			rmdir(parent);
+		return r;
+	}
 	*ret_dir = dir;
 	return 0;
+}
+
+void bpfdir_log_unlocked(const char *path, int error)
+{
+	char lock[BPFDIR_PATH_BYTES + LOCK_NAME_BYTES];
+	pid_t holder;
+
+	write_lock_path(path, lock);
+	holder = error == -EBUSY ? lock_dir_holder(lock) : 0;
+	if (error != -EBUSY)
+		log_error("%s: %s", lock, strerror(-error));
+	else if (holder)
+		log_error("%s: another trocar-loader is at work here, process %d", path,
+			  (int)holder);
+	else
+		log_error("%s: another trocar-loader is at work here: it holds %s", path, lock);
 }
 
 /*
@@ -200,9 +235,9 @@ int bpfdir_undo(struct bpfdir *dir)
 		return 0;
 	r = undo_dir(dir);
 	write_parent(dir->path, parent);
+	bpfdir_close(dir);
 	if (r == 0 && dir->made_parent && rmdir(parent) < 0 && errno != ENOTEMPTY)
 		r = -errno;
-	bpfdir_close(dir);
 	return r;
 }
 
@@ -210,18 +245,18 @@ void bpfdir_close(struct bpfdir *dir)
 {
 	cleanup_close(&dir->hold_fd);
 	dir->hold_fd = -1;
-	cleanup_close(&dir->lock_fd);
-	dir->lock_fd = -1;
+	release_lock(dir);
 }
 
-int bpfdir_remove(const char *path)
+int bpfdir_remove(struct bpfdir *dir)
 {
 	char parent[BPFDIR_PATH_BYTES];
 	struct stat st;
 
-	if (rmdir(path) < 0)
+	if (rmdir(dir->path) < 0)
 		return -errno;
-	write_parent(path, parent);
+	release_lock(dir);
+	write_parent(dir->path, parent);
 	if (lstat(parent, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 &&
 	    (st.st_mode & 07777) == PARENT_MODE)
 		rmdir(parent); /* ENOTEMPTY: it holds files of others */

@@ -12,7 +12,7 @@
 /* The state of one loader at one bpf directory. */
 struct bpfdir {
 	const char *path; /* borrowed; absolute */
-	int lock_fd;	  /* the parent directory, flock(2)ed; -1: none */
+	int lock_fd;	  /* of lock_dir.h; -1: none */
 	int hold_fd;	  /* the bpffs itself: while it is open, an unmount fails; -1: not open */
 	bool made_parent;
 	bool made_dir;
@@ -26,10 +26,14 @@ struct bpfdir {
 #define BPFDIR_NONE ((struct bpfdir){ .lock_fd = -1, .hold_fd = -1 })
 
 /*
- * Locks `path` against other loaders and changes nothing else. 0; -EBUSY: another loader holds the
- * lock; -ENOENT: the parent directory does not exist (with `make_parent` it is made, mode 0755).
+ * Locks `path` against other loaders by a directory beside it, PATH-lock, and changes nothing else.
+ * 0; -EBUSY: another loader holds the lock; -ENOENT: the parent directory does not exist (with
+ * `make_parent` it is made, mode 0755).
  */
 int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir);
+
+/* Logs why bpfdir_lock failed with `error` (negative), and which process holds the lock. */
+void bpfdir_log_unlocked(const char *path, int error);
 
 /*
  * Makes the directory, mounts bpffs on it unless one is mounted, and sets mode 0750, root:gid.
@@ -48,7 +52,7 @@ bool bpfdir_is_lost(const struct bpfdir *dir);
 /* Undoes bpfdir_lock and bpfdir_open. Goes on after an error; returns the first one. */
 int bpfdir_undo(struct bpfdir *dir);
 
-/* Closes the descriptors, which releases the lock. Directory and mount stay. */
+/* Closes the descriptors and releases the lock. Directory and mount stay. */
 void bpfdir_close(struct bpfdir *dir);
 
 /* Returns whether `path` is on a bpffs. */
@@ -58,9 +62,10 @@ bool bpfdir_is_bpffs(const char *path);
 bool bpfdir_is_mount(const char *path);
 
 /*
- * Removes the directory, and its parent if that is empty and has the owner and mode that
- * bpfdir_lock gives it (root:root, 0755). -ENOTEMPTY, -errno of rmdir(2).
+ * Removes the directory and releases the lock; also removes the parent if that is empty and has the
+ * owner and mode that bpfdir_lock gives it (root:root, 0755). -ENOTEMPTY, -errno of rmdir(2): the
+ * lock is still held.
  */
-int bpfdir_remove(const char *path);
+int bpfdir_remove(struct bpfdir *dir);
 
 #endif

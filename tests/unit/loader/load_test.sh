@@ -152,9 +152,31 @@ nothing_left "mount taken away"
 
 # Two at a time: one of them steps back.
 mkdir -p "$top/sub"
-flock "$top/sub" sleep 3 &
+mkdir -m 700 "$dir-lock"
+flock -F "$dir-lock" sleep 3 &
+holder=$!
 sleep 0.2
-expect 1 "another trocar-loader" load
-kill $! 2>/dev/null
-wait $! 2>/dev/null
+expect 1 "another trocar-loader is at work here, process $holder" load
+expect 1 "another trocar-loader is at work here, process $holder" "$loader" unload --bpf-dir "$dir"
+kill $holder 2>/dev/null
+wait $holder 2>/dev/null
+rmdir "$dir-lock"
+
+# What others may lock locks nothing: their folder, and what they put where the lock will be.
+chmod 1777 "$top/sub"
+chmod 755 "$top"
+for lock in --shared --exclusive; do
+	setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "
+		mkdir -m 700 '$dir-lock' && touch '$dir-lock/file'
+		exec flock $lock -F '$dir-lock' flock $lock -F '$top/sub' sleep 30" &
+	holder=$!
+	sleep 0.3
+	expect 0 "loaded at" load
+	expect 0 "in the place of the old set" load --replace
+	expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
+	[ ! -e "$dir-lock" ] || say "the lock is left"
+	kill $holder
+	wait $holder 2>/dev/null
+	rm -rf "$dir"-lock-*
+done
 exit $failed
