@@ -47,27 +47,32 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
+	__uint(max_entries, SLOTS_DEFAULT + 1);
 	__type(key, __u32);
 	__type(value, struct slot_block);
 } block_losses SEC(".maps");
 
 static const struct block_sums no_sums;
 
-/* Counts what found no room, in the watch and those around it. */
+/*
+ * Counts a loss in the watch and those around it; one that no watch has in the element that all
+ * sessions read (LOSSES_OF).
+ */
 static __noinline int count_lost(__u32 index, __u32 unlisted)
 {
-	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_block *losses = bpf_map_lookup_elem(&block_losses, &index);
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		__u32 at = LOSSES_OF(index);
+		struct slot_block *losses = bpf_map_lookup_elem(&block_losses, &at);
+		const struct slot *slot;
 
-		if (!slot || !losses)
+		if (!losses)
 			return 0;
 		if (unlisted)
 			losses->unlisted++;
 		else
 			losses->untracked++;
-		if (!watch_lookup_outer(slot, &index))
+		slot = bpf_map_lookup_elem(&slots, &index);
+		if (!slot || !watch_lookup_outer(slot, &index) || index == NO_SLOT)
 			return 0;
 	}
 	return 0;

@@ -53,7 +53,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
+	__uint(max_entries, SLOTS_DEFAULT + 1);
 	__type(key, __u32);
 	__type(value, struct slot_reclaim);
 } reclaim_losses SEC(".maps");
@@ -62,14 +62,18 @@ static const struct reclaim_sums no_sums;
 
 enum loss { LOSS_UNTRACKED, LOSS_UNLISTED, LOSS_AWAKE };
 
-/* Counts a loss in the watch and those around it. */
+/*
+ * Counts a loss in the watch and those around it; one that no watch has in the element that all
+ * sessions read (LOSSES_OF).
+ */
 static __noinline int count_lost(__u32 index, __u32 loss)
 {
-	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_reclaim *losses = bpf_map_lookup_elem(&reclaim_losses, &index);
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		__u32 at = LOSSES_OF(index);
+		struct slot_reclaim *losses = bpf_map_lookup_elem(&reclaim_losses, &at);
+		const struct slot *slot;
 
-		if (!slot || !losses)
+		if (!losses || (index == NO_SLOT && loss == LOSS_AWAKE))
 			return 0;
 		if (loss == LOSS_UNTRACKED)
 			losses->untracked++;
@@ -77,7 +81,8 @@ static __noinline int count_lost(__u32 index, __u32 loss)
 			losses->unlisted++;
 		else
 			losses->awake++;
-		if (!watch_lookup_outer(slot, &index))
+		slot = bpf_map_lookup_elem(&slots, &index);
+		if (!slot || !watch_lookup_outer(slot, &index) || index == NO_SLOT)
 			return 0;
 	}
 	return 0;

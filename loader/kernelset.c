@@ -36,7 +36,7 @@
 static const struct {
 	const char *map;
 	size_t offset;
-	uint32_t unit;
+	uint32_t unit, more;
 } sizes[] = {
 	{ "samples", offsetof(struct options, samples_kib), 1024 },
 	{ "events", offsetof(struct options, events_kib), 1024 },
@@ -47,9 +47,9 @@ static const struct {
 	{ "account_losses", offsetof(struct options, watches), 1 },
 	{ "accounts", offsetof(struct options, threads), 1 },
 	{ "lock_losses", offsetof(struct options, watches), 1 },
-	{ "block_losses", offsetof(struct options, watches), 1 },
+	{ "block_losses", offsetof(struct options, watches), 1, 1 },
 	{ "socket_losses", offsetof(struct options, watches), 1 },
-	{ "reclaim_losses", offsetof(struct options, watches), 1 },
+	{ "reclaim_losses", offsetof(struct options, watches), 1, 1 },
 	{ "locks", offsetof(struct options, locks), 1 },
 	{ "long_waits", offsetof(struct options, long_waits), 1 },
 	{ "watches", offsetof(struct options, watches), WATCH_ENTRIES },
@@ -83,7 +83,7 @@ static int resize_maps(struct trocar *skeleton, const struct options *o)
 
 		if (!map)
 			return -ENOENT;
-		r = bpf_map__set_max_entries(map, (uint32_t)number * sizes[i].unit);
+		r = bpf_map__set_max_entries(map, (uint32_t)number * sizes[i].unit + sizes[i].more);
 		if (r < 0)
 			return r;
 	}

@@ -122,6 +122,8 @@ static bool is_of_signal(const char *name)
 	return true;
 }
 
+#define LOSSES_WORDS_MAX 8
+
 static int open_pin(const char *dir, const char *name)
 {
 	struct bpf_obj_get_opts options;
@@ -367,6 +369,22 @@ int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint
 		       size_t words, uint64_t *ret_sums)
 {
 	return sum_cpus(pins, pins->signal_fd[map], slot, words, ret_sums);
+}
+
+int pinned_maps_losses(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
+		       size_t words, uint64_t *ret_sums)
+{
+	uint64_t others[LOSSES_WORDS_MAX] = { 0 };
+	int r;
+
+	if (words > LOSSES_WORDS_MAX)
+		return -EINVAL;
+	r = pinned_maps_signal(pins, map, LOSSES_OF(slot), words, ret_sums);
+	if (r == 0)
+		r = pinned_maps_signal(pins, map, LOSSES_OF(NO_SLOT), words, others);
+	for (size_t i = 0; r == 0 && i < words; i++)
+		ret_sums[i] += others[i];
+	return r;
 }
 
 int pinned_maps_broker(const struct pinned_maps *pins, struct broker_counts *ret_counts)

@@ -71,6 +71,12 @@ int pinned_maps_slot(const struct pinned_maps *pins, uint32_t slot,
 int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
 		       size_t words, uint64_t *ret_sums);
 
+/*
+ * The same of a map of losses (LOSSES_OF): those of the slot, and those of no watch. 0 or -errno.
+ */
+int pinned_maps_losses(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
+		       size_t words, uint64_t *ret_sums);
+
 /* Reads what the broker has counted since the load. 0 or -errno. */
 int pinned_maps_broker(const struct pinned_maps *pins, struct broker_counts *ret_counts);
 

@@ -33,7 +33,7 @@ int block_maps_read(const struct pinned_maps *pins, uint32_t slot, struct block_
 	if (r == 0)
 		r = read_open(pins, &read);
 	if (r == 0)
-		r = pinned_maps_signal(pins, PINNED_MAP_block_losses, slot,
+		r = pinned_maps_losses(pins, PINNED_MAP_block_losses, slot,
 				       sizeof(read.losses) / sizeof(uint64_t),
 				       (uint64_t *)&read.losses);
 	if (r < 0)

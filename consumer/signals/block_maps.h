@@ -17,7 +17,7 @@ struct block_reading {
 	struct block_sums *sums;    /* owned; of all cgroups */
 	struct block_request *open; /* owned; requests of all cgroups that are not over */
 	uint32_t n_sums, n_open;
-	struct slot_block losses; /* of the slot */
+	struct slot_block losses; /* of the slot, and of no watch */
 	uint64_t at_ns;
 };
 

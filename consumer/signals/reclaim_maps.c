@@ -53,7 +53,7 @@ int reclaim_maps_read(const struct pinned_maps *pins, uint32_t slot,
 	if (r == 0)
 		r = read_sums(pins, &read);
 	if (r == 0)
-		r = pinned_maps_signal(pins, PINNED_MAP_reclaim_losses, slot,
+		r = pinned_maps_losses(pins, PINNED_MAP_reclaim_losses, slot,
 				       sizeof(read.losses) / sizeof(uint64_t),
 				       (uint64_t *)&read.losses);
 	if (r < 0) {

@@ -16,9 +16,8 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 20u
-
-#define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
+#define ABI_VERSION 21u
+#define COMM_BYTES  16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
 	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
 #define CGROUP_PREFIX_BYTES 256	 /* LPM_DATA_SIZE_MAX of kernel/bpf/lpm_trie.c */
@@ -117,6 +116,8 @@ struct control {
 	__u32 look_all;	  /* 1: `looks` tells of the threads of all watches, else by slot.looked */
 	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
 	__u32 sockets;	  /* sessions that look at sockets; 0: `sockets` forgets them */
+	__u64 lost_lines, lost_bytes,
+		lost_sessions; /* that a consumer could not write at its end */
 };
 
 enum slot_state {

@@ -62,7 +62,15 @@ struct block_sums {
 	__u32 queue[QUEUE_BUCKETS], service[QUEUE_BUCKETS];
 };
 
-/* One element, per CPU, of `block_losses`: what found no room, of a watch and those around it. */
+/*
+ * The element of a slot's losses in `block_losses` and `reclaim_losses`. Element 0, that of
+ * NO_SLOT, has what no watch has: it may have been anyone's, so every session puts it into its
+ * ledger.
+ */
+#define LOSSES_OF(slot) ((slot) + 1u)
+
+/* One element, per CPU, of `block_losses` (LOSSES_OF): what found no room, of a watch and those
+ * around it. */
 struct slot_block {
 	__u64 untracked; /* requests that are not in `block_open`, or lost their place there */
 	__u64 unlisted;	 /* requests that are not in `block_sums` */

@@ -56,7 +56,8 @@ struct reclaim_sums {
 	__u32 steps[QUEUE_BUCKETS];
 };
 
-/* One element, per CPU, of `reclaim_losses`: what found no room, of a watch and those around it. */
+/* One element, per CPU, of `reclaim_losses` (LOSSES_OF): what found no room, of a watch and those
+ * around it. */
 struct slot_reclaim {
 	__u64 untracked; /* stretches that are not in `reclaim_open` */
 	__u64 unlisted;	 /* stretches that are not in `reclaim_sums` */

@@ -33,7 +33,8 @@ static void requests_are_told(void **state)
 		assert_in_range(sums.queue_ns + sums.service_ns, 1, lasted_ns);
 		assert_in_range(sums.longest_ns, 1, sums.queue_ns + sums.service_ns);
 		assert_int_equal(count_open(&f, f.id), 0);
-		assert_int_equal(read_losses(&f).untracked + read_losses(&f).unlisted, 0);
+		assert_int_equal(read_losses(&f, SLOT).untracked + read_losses(&f, SLOT).unlisted,
+				 0);
 		end(&f);
 	}
 }
@@ -176,9 +177,16 @@ static void losses_are_counted(void **state)
 		else
 			take_the_place(fd, &bio, &(struct block_request){});
 		work_in(f.dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
-		losses = read_losses(&f);
+		losses = read_losses(&f, SLOT);
 		assert_int_equal(losses.untracked, i ? 0 : TIMES);
 		assert_int_equal(losses.unlisted, i ? TIMES : 0);
+		/* Of a cgroup that no watch has: what it asked for is not lost without a word. */
+		work_in(f.other_dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
+		losses = read_losses(&f, NO_SLOT);
+		assert_in_range(losses.untracked, i ? 0 : TIMES, i ? 0 : UINT64_MAX);
+		assert_in_range(losses.unlisted, i ? TIMES : 0, i ? UINT64_MAX : 0);
+		losses = read_losses(&f, SLOT);
+		assert_int_equal(losses.untracked + losses.unlisted, TIMES);
 		end(&f);
 	}
 }

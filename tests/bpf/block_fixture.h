@@ -157,14 +157,14 @@ static inline size_t count_open(const struct fixture *f, uint64_t cgroup_id)
 	return n;
 }
 
-/* The losses of the slot, over all CPUs. */
-static inline struct slot_block read_losses(const struct fixture *f)
+/* The losses of a slot, over all CPUs; NO_SLOT: of no watch. */
+static inline struct slot_block read_losses(const struct fixture *f, uint32_t slot)
 {
 	struct slot_block each[HARNESS_CPUS] = {}, all = {};
-	uint32_t slot = SLOT;
+	uint32_t at = LOSSES_OF(slot);
 
-	assert_int_equal(
-		bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.block_losses), &slot, each), 0);
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.block_losses), &at, each),
+			 0);
 	for (int i = 0; i < HARNESS_CPUS; i++) {
 		all.untracked += each[i].untracked;
 		all.unlisted += each[i].unlisted;

@@ -133,13 +133,14 @@ static bool is_open(const struct fixture *f, pid_t tid)
 	return false;
 }
 
-static struct slot_reclaim losses(const struct fixture *f)
+/* Of a slot, over all CPUs; NO_SLOT: of no watch. */
+static struct slot_reclaim losses(const struct fixture *f, uint32_t slot)
 {
 	struct slot_reclaim cpus[HARNESS_CPUS] = {}, sum = {};
-	uint32_t slot = SLOT;
+	uint32_t at = LOSSES_OF(slot);
 
 	assert_int_equal(
-		bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.reclaim_losses), &slot, cpus), 0);
+		bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.reclaim_losses), &at, cpus), 0);
 	for (size_t i = 0; i < HARNESS_CPUS; i++) {
 		sum.untracked += cpus[i].untracked;
 		sum.unlisted += cpus[i].unlisted;
@@ -171,7 +172,7 @@ static void counts_the_limit(void **state)
 	assert_int_equal(steps, sums.count);
 	assert_int_equal(sums.orphans, 0);
 	assert_false(is_open(&f, reader));
-	assert_int_equal(losses(&f).untracked + losses(&f).unlisted, 0);
+	assert_int_equal(losses(&f, SLOT).untracked + losses(&f, SLOT).unlisted, 0);
 	end(&f);
 }
 
@@ -247,19 +248,25 @@ static void counts_what_finds_no_room(void **state)
 	struct reclaim_open open = {};
 	struct reclaim_sums sums = {};
 	struct reclaim_key key;
+	uint64_t before;
 
 	fill(sums_fd, &full, &full.pad, &sums);
 	read_hole(&f, &f.group);
-	assert_true(losses(&f).unlisted > 10);
-	assert_int_equal(losses(&f).untracked, 0);
+	assert_true(losses(&f, SLOT).unlisted > 10);
+	assert_int_equal(losses(&f, SLOT).untracked, 0);
+	/* Of a cgroup that no watch has: what it did is not lost without a word. */
+	before = losses(&f, SLOT).unlisted;
+	read_hole(&f, &f.other);
+	assert_true(losses(&f, NO_SLOT).unlisted > 10);
+	assert_int_equal(losses(&f, SLOT).unlisted, before);
 	while (full.pad--)
 		assert_int_equal(bpf_map_delete_elem(sums_fd, &full), 0);
 	fill(open_fd, &taken, &taken.kind, &open);
 	read_hole(&f, &f.group);
-	assert_true(losses(&f).untracked > 10);
+	assert_true(losses(&f, SLOT).untracked > 10);
 	assert_true(find_sums(&f, f.group.id, RECLAIM_LIMIT, &key, &sums));
 	assert_int_equal(sums.count, 0);
-	assert_int_equal(sums.orphans, losses(&f).untracked);
+	assert_int_equal(sums.orphans, losses(&f, SLOT).untracked);
 	end(&f);
 }
 
