@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "consumer/control/control_client.h"
+#include "consumer/control/control_share.h"
+#include "consumer/control/control_socket.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -21,7 +23,7 @@
 #define JOB_PAUSE_NS (2 * NSEC_PER_MSEC) /* between two parts of a request: others' turn */
 #define ACCEPT_MS    1000 /* pause when accept(2) has no descriptor left for a client */
 
-_Static_assert(CONTROL_CLIENTS_MAX == 64, "refuse() says so");
+_Static_assert(CONTROL_CLIENTS_MAX == 64, "make_place() says so");
 _Static_assert(CONTROL_REQUEST_BYTES == 1u << 20, "take_in() says so");
 
 struct control_server {
@@ -144,6 +146,7 @@ static int answer_lines(struct control_client *client)
 		if (!control_client_line(client, &line, &bytes))
 			return 0;
 		client->since_ns = 0;
+		client->asked_ns = clock_mono_ns();
 		answer_line(client, line, bytes);
 		control_client_next(client, bytes);
 	}
@@ -257,29 +260,48 @@ static void on_jobs(void *context, uint32_t events)
 	}
 }
 
-static void refuse_connection(struct control_server *server, int fd)
+/* One send with the reason, and its end. */
+static void close_full(struct control_client *client, const char *message)
 {
-	struct control_client client;
+	client->server->stats.refused++;
+	tell_client(client, CONTROL_CLOSED, message);
+	(void)control_client_send(client);
+}
 
-	/* A client without a place in the table: gets one send with the reason and is closed. */
-	control_client_init(&client, fd, &server->admins);
-	client.server = server;
-	server->stats.refused++;
-	tell_client(&client, CONTROL_CLOSED, "too many clients: at most 64 at a time");
-	(void)control_client_send(&client);
-	control_client_done(&client);
+/* False: the newcomer has got no place, and is closed. */
+static bool make_place(struct control_server *server, int fd)
+{
+	struct control_client newcomer, *idle;
+
+	control_client_init(&newcomer, fd, &server->admins);
+	newcomer.server = server;
+	idle = control_share_place(server->clients, &newcomer.peer);
+	if (!idle) {
+		close_full(&newcomer, "too many clients: at most 64 at a time");
+		control_client_done(&newcomer);
+		return false;
+	}
+	close_full(idle, "too many clients: another user's took this one's place");
+	close_client(idle);
+	return true;
+}
+
+static struct control_client **find_place(struct control_server *server)
+{
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (!server->clients[i])
+			return &server->clients[i];
+	return NULL;
 }
 
 static void welcome_connection(struct control_server *server, int fd)
 {
-	struct control_client **place = NULL;
+	struct control_client **place = find_place(server);
 
-	for (size_t i = 0; i < CONTROL_CLIENTS_MAX && !place; i++)
-		if (!server->clients[i])
-			place = &server->clients[i];
 	if (!place) {
-		refuse_connection(server, fd);
-		return;
+		if (!make_place(server, fd))
+			return;
+		place = find_place(server);
 	}
 	*place = malloc(sizeof(**place));
 	if (!*place) {
@@ -354,47 +376,6 @@ static void on_timer(void *context, uint32_t events)
 		arm_timer(server, next_ns / NSEC_PER_MSEC + 1);
 }
 
-/*
- * Removes a stale socket at the address. Returns 0 when nothing is there then; -EADDRINUSE when
- * somebody listens there; -EEXIST; -errno.
- */
-static int is_stale(const struct sockaddr_un *address)
-{
-	_cleanup_close_ int fd = -1;
-	struct stat st;
-
-	if (lstat(address->sun_path, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(st.st_mode))
-		return -EEXIST;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
-	    errno == EAGAIN) /* its backlog is full: somebody listens */
-		return -EADDRINUSE;
-	if (errno != ECONNREFUSED && errno != ENOENT)
-		return -errno;
-	if (unlink(address->sun_path) < 0 && errno != ENOENT)
-		return -errno;
-	return 0;
-}
-
-/*
- * Binds with mode 0660 by umask(2). chmod(2) would follow a link that the directory's owner may
- * have put there meanwhile, with the consumer's privilege. Nobody can connect before listen(2).
- */
-static int bind_mode(int fd, const struct sockaddr_un *address)
-{
-	mode_t before = umask(0117);
-	int r = 0;
-
-	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
-		r = -errno;
-	umask(before);
-	return r;
-}
-
 static int open_path(struct control_server *server, const struct sockaddr_un *address, gid_t group)
 {
 	struct stat st;
@@ -403,7 +384,7 @@ static int open_path(struct control_server *server, const struct sockaddr_un *ad
 	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (server->fd < 0)
 		return -errno;
-	r = bind_mode(server->fd, address);
+	r = control_socket_bind(server->fd, address);
 	if (r < 0)
 		return r;
 	server->path = strdup(address->sun_path);
@@ -445,7 +426,7 @@ int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_gr
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path));
-	r = is_stale(&address);
+	r = control_socket_clear(&address);
 	if (r < 0)
 		return r;
 	r = open_path(server, &address, group);

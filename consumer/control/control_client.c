@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shared/json/jsonw.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define FIRST_BYTES 4096
@@ -50,7 +51,7 @@ static void read_peer(int fd, const struct control_admins *admins, struct contro
 
 void control_client_init(struct control_client *client, int fd, const struct control_admins *admins)
 {
-	*client = (struct control_client){ .fd = fd };
+	*client = (struct control_client){ .fd = fd, .asked_ns = clock_mono_ns() };
 	read_peer(fd, admins, &client->peer);
 	jsonw_init(&client->out, CONTROL_ANSWER_BYTES);
 }

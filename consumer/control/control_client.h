@@ -28,6 +28,7 @@ struct control_client {
 	size_t out_sent;
 	/* When an incomplete request or an unread answer began to wait; 0: neither. */
 	uint64_t since_ns;
+	uint64_t asked_ns; /* its last request, or its begin */
 };
 
 /* Who is admin beside root; -1: no group, no user. */

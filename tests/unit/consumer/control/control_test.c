@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "shared/json/jsonw.h"
@@ -361,6 +362,76 @@ static void test_permission(void **state)
 	assert_int_equal(as_user(0, "-32001"), 0);
 }
 
+/* A process of a user with so many idle connections, until it is ended; *ret_served of them had an
+ * answer. */
+static pid_t idle_clients(uid_t uid, int count, int *ret_served)
+{
+	int fds[2], served = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
+			_exit(3);
+		for (int i = 0; i < count; i++) {
+			int fd = dial();
+
+			(void)send(fd, STATUS, strlen(STATUS), MSG_NOSIGNAL);
+			served += !strcmp(hear(fd), IS_READY);
+		}
+		(void)!write(fds[1], &served, sizeof(served));
+		pause();
+		_exit(0);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], ret_served, sizeof(*ret_served)), sizeof(*ret_served));
+	close(fds[0]);
+	return pid;
+}
+
+static void end_process(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* One user's idle connections lock out nobody: others have their share of places, root any of them.
+ */
+static void test_places_are_shared(void **state)
+{
+	pid_t first, second, third;
+	int served, fds[4];
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(path, 0666), 0);
+	first = idle_clients(65533, CONTROL_CLIENTS_MAX + 6, &served);
+	assert_int_equal(served, CONTROL_CLIENTS_MAX);
+	/* Half of them, less the one that would only be passed to and fro. */
+	second = idle_clients(65532, CONTROL_CLIENTS_MAX, &served);
+	assert_in_range(served, CONTROL_CLIENTS_MAX / 2 - 1, CONTROL_CLIENTS_MAX / 2);
+	third = idle_clients(65531, 8, &served);
+	assert_int_equal(served, 8);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = dial();
+		say(fds[i], STATUS);
+		assert_string_equal(hear(fds[i]), IS_READY);
+	}
+	/* And root's are not taken by them. */
+	end_process(second);
+	second = idle_clients(65530, CONTROL_CLIENTS_MAX, &served);
+	assert_true(served > 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		say(fds[i], STATUS);
+		assert_string_equal(hear(fds[i]), IS_READY);
+		close(fds[i]);
+	}
+	end_process(first);
+	end_process(second);
+	end_process(third);
+}
+
 static void test_path(void **state)
 {
 	struct control_server *first = NULL, *second = NULL;
@@ -420,6 +491,7 @@ UNIT_TESTS(control)
 		TEST(slow_is_told_and_closed),
 		TEST(unread_answers_have_a_wall),
 		TEST(permission),
+		TEST(places_are_shared),
 		cmocka_unit_test_setup_teardown(test_path, make_dir, remove_dir),
 	};
 
