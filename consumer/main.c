@@ -28,7 +28,8 @@ enum exit_status {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_OTHER_ABI = 4,
-	EXIT_RULES = 6
+	EXIT_RULES = 6,
+	EXIT_LOST = 8
 };
 
 /* Opens a signalfd: the loop reads signals, and no code runs in a signal handler. */
@@ -57,10 +58,11 @@ static void raise_descriptors(void)
 	}
 }
 
-static int watch_rules_file(struct agent *a)
+static void watch_rules_file(struct agent *a)
 {
 	rules_file_init(&a->rules_file, a->options.rules);
-	return a->options.rules_watch ? rules_file_watch(&a->rules_file) : 0;
+	if (a->options.rules_watch)
+		rules_file_watch(&a->rules_file);
 }
 
 /* Logs one step of the start if it failed: `what` names it. Returns r. */
@@ -104,6 +106,7 @@ static int open_all(struct agent *a)
 	if (r < 0)
 		return r;
 	control_set_user(a->control, geteuid());
+	(void)pins_watch_open(&a->pins_watch, a->options.bpf_dir); /* the next call says why not */
 	r = pinned_maps_open(a->options.bpf_dir, &a->pins);
 	if (r < 0)
 		return r;
@@ -144,7 +147,8 @@ static int open_all(struct agent *a)
 		     symbols_new(a->options.symbols_kib << 10, a->pins.ksyms_path, &a->symbols));
 	if (r < 0)
 		return r;
-	return say_step("rules file", watch_rules_file(a));
+	watch_rules_file(a);
+	return 0;
 }
 
 /* Asks the broker for a file that only processes which have it mapped can reach. */
@@ -217,10 +221,34 @@ static void open_notify(struct agent *a)
 			    strerror(-r));
 }
 
-static void release_all(struct agent *a)
+/* Says what the output did not take at the end, here and in the next consumer's agent.start. */
+static bool report_left(struct agent *a, const struct output_queue_left *left)
 {
+	struct control *c = a->pins.control;
+
+	if (!left->lines)
+		return false;
+	log_error("%s: %llu lines of %llu bytes were not written and are lost, the ends of %llu "
+		  "sessions among them",
+		  a->options.output, (unsigned long long)left->lines,
+		  (unsigned long long)left->bytes, (unsigned long long)left->sessions);
+	if (c && a->started && !a->ousted) {
+		c->lost_lines += left->lines;
+		c->lost_bytes += left->bytes;
+		c->lost_sessions += left->sessions;
+	}
+	return true;
+}
+
+/* Whether lines were lost. */
+static bool release_all(struct agent *a)
+{
+	struct output_queue_left left = { 0 };
+	bool lost;
+
 	if (a->output)
-		output_queue_stop(a->output, 3000);
+		left = output_queue_stop(a->output, 3000);
+	lost = report_left(a, &left);
 	control_free(a->control);
 	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);
@@ -244,7 +272,9 @@ static void release_all(struct agent *a)
 	kept_lines_free(a->kept);
 	service_notify_close(&a->notify);
 	rules_file_done(&a->rules_file);
+	pins_watch_done(&a->pins_watch);
 	loop_free(a->loop);
+	return lost;
 }
 
 static int run_agent(struct agent *a)
@@ -291,6 +321,7 @@ int main(int argc, char *argv[])
 {
 	static struct agent agent = { .signal_fd = -1,
 				      .rules_file.fd = -1,
+				      .pins_watch.fd = -1,
 				      .cgroups.mount_fd = -1,
 				      .notify = SERVICE_NOTIFY_NONE };
 	struct agent *a = &agent;
@@ -316,6 +347,5 @@ int main(int argc, char *argv[])
 	r = run_agent(a);
 	status = status_of(a, r);
 	agent_stop(a);
-	release_all(a);
-	return status;
+	return release_all(a) && status == EXIT_FINE ? EXIT_LOST : status;
 }

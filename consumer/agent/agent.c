@@ -43,19 +43,44 @@
 /* Modules are looked through for unused ones at most so often. */
 #define FORGET_EVERY_NS (2 * NSEC_PER_SEC)
 
-/*
- * Returns whether the maps are still this consumer's. Two consumers on one set of maps would each
- * see half of the records: the older one ends.
- */
-static bool owns_maps(struct agent *a)
+static void end_ousted(struct agent *a, const char *why)
 {
-	if (__atomic_load_n(&a->pins.control->owner, __ATOMIC_ACQUIRE) == a->owner)
-		return true;
 	if (!a->ousted)
-		log_error("another consumer has taken over %s: ending", a->options.bpf_dir);
+		log_error("%s: %s: ending", a->options.bpf_dir, why);
 	a->ousted = true;
 	loop_stop(a->loop);
-	return false;
+}
+
+/*
+ * Returns whether the maps are still this consumer's. Two consumers on one set of maps would each
+ * see half of the records: the older one ends. One whose maps the kernel side no longer fills would
+ * see nothing.
+ */
+static bool owns_maps(struct agent *a, bool moved)
+{
+	if (__atomic_load_n(&a->pins.control->owner, __ATOMIC_ACQUIRE) != a->owner)
+		end_ousted(a, "another consumer has taken over");
+	else if (!pins_watch_stands(&a->pins_watch, moved))
+		end_ousted(a, "the kernel side was replaced or unloaded; start the consumer again "
+			      "once it is loaded");
+	return !a->ousted;
+}
+
+/* A pipe's reader, or the journal that was stopped: a service manager starts us with a new one. */
+static void on_output_ended(void *context, uint32_t events)
+{
+	struct agent *a = context;
+
+	log_error("standard output: its reader has ended and no other can come: ending");
+	a->stop_reason = "output";
+	loop_remove(a->output_source);
+	a->output_source = NULL;
+	loop_stop(a->loop);
+}
+
+static void on_pins_moved(void *context, uint32_t events)
+{
+	owns_maps(context, true);
 }
 
 /*
@@ -112,7 +137,7 @@ void agent_drain(struct agent *a)
 {
 	uint64_t now_ns = clock_mono_ns();
 
-	if (!owns_maps(a))
+	if (!owns_maps(a, false))
 		return;
 	if (a->drained_turn == loop_turn(a->loop) && has_rest(a))
 		return;
@@ -185,6 +210,17 @@ static const struct schedule_calls schedule_calls = {
 	.scan = on_scan_due,
 };
 
+static void look_at_rules(struct agent *a, bool asked)
+{
+	uint64_t again_ms;
+
+	if (rules_file_changed(&a->rules_file, asked, &again_ms) &&
+	    rules_apply_file(&a->discovery) < 0)
+		log_error("%s: not applied, the running rules stay", a->options.rules);
+	if (again_ms && a->options.rules_watch)
+		loop_timer_set(a->rules_timer, again_ms * NSEC_PER_MSEC, 0);
+}
+
 static void on_signal(void *context, uint32_t events)
 {
 	struct agent *a = context;
@@ -193,6 +229,7 @@ static void on_signal(void *context, uint32_t events)
 	while (read(a->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP) {
 			output_queue_reopen(a->output);
+			look_at_rules(a, true);
 			continue;
 		}
 		a->stop_reason = info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
@@ -202,10 +239,12 @@ static void on_signal(void *context, uint32_t events)
 
 static void on_rules_file(void *context, uint32_t events)
 {
-	struct agent *a = context;
+	look_at_rules(context, false);
+}
 
-	if (rules_file_changed(&a->rules_file) && rules_apply_file(&a->discovery) < 0)
-		log_error("%s: not applied, the running rules stay", a->options.rules);
+static void on_rules_timer(void *context, uint32_t events)
+{
+	look_at_rules(context, true);
 }
 
 /*
@@ -219,6 +258,10 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 
 	if (c->armed && c->heartbeat_ns)
 		gap->gap_ms = (clock_mono_ns() - c->heartbeat_ns) / NSEC_PER_MSEC;
+	gap->lost_lines = c->lost_lines;
+	gap->lost_bytes = c->lost_bytes;
+	gap->lost_sessions = c->lost_sessions;
+	c->lost_lines = c->lost_bytes = c->lost_sessions = 0;
 	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
 		struct slot *slot = &a->pins.slots[i];
 
@@ -316,9 +359,21 @@ static int add_sources(struct agent *a)
 	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
 	if (r < 0)
 		return r;
+	r = loop_timer(a->loop, on_rules_timer, a, &a->rules_timer);
+	if (r < 0)
+		return r;
 	if (a->rules_file.fd >= 0) {
 		r = loop_add(a->loop, a->rules_file.fd, EPOLLIN, on_rules_file, a,
 			     &a->rules_source);
+		if (r < 0)
+			return r;
+	}
+	r = loop_add(a->loop, output_queue_ended_fd(a->output), EPOLLIN, on_output_ended, a,
+		     &a->output_source);
+	if (r < 0)
+		return r;
+	if (a->pins_watch.fd >= 0) {
+		r = loop_add(a->loop, a->pins_watch.fd, EPOLLIN, on_pins_moved, a, &a->pins_source);
 		if (r < 0)
 			return r;
 	}

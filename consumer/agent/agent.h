@@ -5,6 +5,7 @@
 
 #include "consumer/agent/confine.h"
 #include "consumer/agent/options.h"
+#include "consumer/agent/pins_watch.h"
 #include "consumer/agent/rules_file.h"
 #include "consumer/broker/broker_client.h"
 #include "consumer/cgroup/cgroups.h"
@@ -100,13 +101,14 @@ struct agent {
 	struct discovery discovery;
 	struct methods methods;
 	struct confinement confinement;
-	struct loop_source *rules_source, *signal_source;
+	struct loop_source *rules_timer, *rules_source, *signal_source, *pins_source,
+		*output_source;
 	uint64_t start_ns;
 	uint64_t forgot_ns;    /* when unused modules were last looked for */
 	uint64_t drained_turn; /* turn of the loop in which agent_drain last ran */
 	uint32_t owner;	       /* value of control.owner while the maps are this consumer's */
-	bool ousted;	       /* another consumer has taken the maps over */
-	bool started;	       /* agent.start was written, so agent.stop will be */
+	bool ousted;  /* another consumer has taken the maps over, or another set their place */
+	bool started; /* agent.start was written, so agent.stop will be */
 	struct losses losses;
 	struct health health;
 	struct kernel_errors kernel_errors;
@@ -116,6 +118,7 @@ struct agent {
 	const char *stop_reason;
 	int signal_fd;
 	struct rules_file rules_file;
+	struct pins_watch pins_watch;
 };
 
 /* Gives each module its collaborators. Call when everything that needs a name or a path is open. */

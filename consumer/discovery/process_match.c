@@ -9,6 +9,7 @@
 #include "consumer/watch/binding.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
+#include "shared/tools/counter.h"
 #include "shared/tools/macro.h"
 
 /*
@@ -172,16 +173,18 @@ static void say_exit(struct discovery *d, const struct process *p)
 {
 	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 	struct event_subject subject;
+	uint64_t lived_ns;
 	struct jsonw w;
 
 	if (!event_budget_take(d->budget, &about, LINE_EXIT))
 		return;
+	(void)counter_growth(p->start_ns, clock_boot_ns(), &lived_ns); /* another time namespace */
 	subject = event_log_subject(d->log, p->rule, p->cgroup_id);
 	event_line_begin(d->log->lines, &w, "process.exit", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);
 	jsonw_string(&w, "comm", p->comm);
-	jsonw_u64(&w, "lived_ms", (clock_boot_ns() - p->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(&w, "lived_ms", lived_ns / NSEC_PER_MSEC);
 	event_line_end(d->log->lines, &w);
 }
 

@@ -9,6 +9,7 @@
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/process_scan.h"
 #include "consumer/watch/binding.h"
+#include "shared/files/regular.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -234,10 +235,25 @@ static void say_unread(struct discovery *d, const char *source, int error)
 	const struct rules_faults faults = { .items = &fault, .count = 1, .kept = 1 };
 
 	snprintf(message, sizeof(message), "cannot be read: %s",
-		 error == -EFBIG ? "longer than 1 MiB" : strerror(-error));
+		 error == -EFBIG    ? "longer than 1 MiB"
+		 : error == -EINVAL ? "no regular file"
+				    : strerror(-error));
 	log_error("%s: %s", d->rules_path, message);
 	note_refused(d, &faults);
 	rules_apply_say_rejected(d, source, NULL, &faults);
+}
+
+/* Waits for nobody: what is no regular file (a FIFO, say) is refused before it is opened. */
+static int read_rules(const char *path, char **ret_text, size_t *ret_bytes)
+{
+	_cleanup_close_ int held = -1, fd = -1;
+	struct stat st;
+
+	held = regular_hold(AT_FDCWD, path, true, &st);
+	if (held < 0)
+		return held;
+	fd = regular_open(held);
+	return fd < 0 ? fd : io_read_fd(fd, RULES_TEXT_BYTES, ret_text, ret_bytes);
 }
 
 int rules_apply_file(struct discovery *d)
@@ -253,7 +269,7 @@ int rules_apply_file(struct discovery *d)
 	rules_faults_init(&warnings);
 	if (asprintf(&source, "file:%s", d->rules_path) < 0)
 		return -ENOMEM;
-	r = io_read_file(AT_FDCWD, d->rules_path, RULES_TEXT_BYTES, &text, &bytes);
+	r = read_rules(d->rules_path, &text, &bytes);
 	if (r < 0) {
 		say_unread(d, source, r);
 		return r;

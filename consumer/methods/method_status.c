@@ -44,6 +44,7 @@ static void write_output(const struct methods *m, struct jsonw *w)
 	jsonw_u64(w, "dropped_lines", o.dropped_lines);
 	jsonw_u64(w, "write_errors", o.write_errors);
 	jsonw_string(w, "last_error", o.last_error ? strerrorname_np(o.last_error) : NULL);
+	jsonw_u64(w, "lost_files", o.lost_files);
 	jsonw_u64(w, "queued_bytes", o.queued_bytes);
 	jsonw_u64(w, "queue_bytes", o.queue_bytes);
 	jsonw_object_end(w);

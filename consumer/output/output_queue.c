@@ -26,6 +26,7 @@
 #define BACKOFF_MIN_MS 100u
 #define BACKOFF_MAX_MS 2000u
 #define AGAIN_MS       10
+
 /* Over the time-out of output_queue_stop, for a thread inside write(2). */
 #define STOP_GRACE_MS 500
 #define FOREVER	      UINT64_MAX
@@ -35,17 +36,19 @@ struct output {
 	bool started;
 	bool joined;
 	int wake_fd;
+	int ended_fd;
 	int epoll_fd;		   /* waits for wake_fd, and sometimes for the output */
 	output_queue_tap_call tap; /* NULL: there is no tap */
 	void *tap_context;
 
 	/* Protected by the mutex. */
 	pthread_mutex_t mutex;
-	char *ring;
+	struct output_ring ring;
 	size_t head; /* start of the oldest line that is not completely written */
 	bool sleeping;
 	bool reopen;
 	bool stop;
+	bool ended; /* for good: nothing is written any more */
 	uint64_t deadline_ns;
 	struct output_queue_stats stats; /* queued_bytes is the fill of the ring */
 
@@ -73,11 +76,14 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 	if (!o)
 		return -ENOMEM;
 	o->sink.fd = -1;
-	o->wake_fd = o->epoll_fd = -1;
+	o->wake_fd = o->ended_fd = o->epoll_fd = -1;
 	o->backoff_ms = BACKOFF_MIN_MS;
 	pthread_mutex_init(&o->mutex, NULL);
 	o->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (o->wake_fd < 0)
+		return -errno;
+	o->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (o->ended_fd < 0)
 		return -errno;
 	o->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (o->epoll_fd < 0)
@@ -85,8 +91,8 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 	if (epoll_ctl(o->epoll_fd, EPOLL_CTL_ADD, o->wake_fd, &woken) < 0)
 		return -errno;
 	/* Memory that the queue never used is not resident, because nothing writes to it here. */
-	o->ring = malloc(queue_bytes);
-	if (!o->ring)
+	o->ring = (struct output_ring){ malloc(queue_bytes), queue_bytes };
+	if (!o->ring.data)
 		return -ENOMEM;
 	o->stats.queue_bytes = queue_bytes;
 	r = output_sink_open(where, &o->sink);
@@ -96,12 +102,17 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 	return 0;
 }
 
-static void wake_writer(const struct output *o)
+/* EAGAIN means that the counter is full: then who waits for it wakes in any case. */
+static void raise_event(int fd)
 {
 	const uint64_t one = 1;
 
-	/* EAGAIN means that the counter is full: then the thread wakes in any case. */
-	(void)!write(o->wake_fd, &one, sizeof(one));
+	(void)!write(fd, &one, sizeof(one));
+}
+
+static void wake_writer(const struct output *o)
+{
+	raise_event(o->wake_fd);
 }
 
 /*
@@ -144,76 +155,11 @@ static uint64_t next_try(struct output *o)
 	return at_ns;
 }
 
-/* Maps `n` bytes of the ring from position `at` to iov; returns the number of pieces. */
-static int map_pieces(const struct output *o, size_t at, size_t n, struct iovec iov[2])
-{
-	size_t first;
-
-	at %= o->stats.queue_bytes;
-	first = MIN(n, o->stats.queue_bytes - at);
-	iov[0] = (struct iovec){ .iov_base = o->ring + at, .iov_len = first };
-	iov[1] = (struct iovec){ .iov_base = o->ring, .iov_len = n - first };
-	return n > first ? 2 : 1;
-}
-
-static uint64_t count_lines(const struct iovec *piece, size_t *ret_after_last)
-{
-	const char *p = piece->iov_base, *end = p + piece->iov_len;
-	uint64_t lines = 0;
-
-	*ret_after_last = 0;
-	while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
-		p++;
-		lines++;
-		*ret_after_last = (size_t)(p - (const char *)piece->iov_base);
-	}
-	return lines;
-}
-
-/*
- * Counts the lines that end within `n` bytes from `at`; *ret_whole is where the last of them ends.
- */
-static uint64_t whole_lines(const struct output *o, size_t at, size_t n, size_t *ret_whole)
-{
-	struct iovec iov[2];
-	size_t before = 0, after;
-	uint64_t lines = 0;
-	int count = map_pieces(o, at, n, iov);
-
-	*ret_whole = 0;
-	for (int i = 0; i < count; i++) {
-		uint64_t here = count_lines(&iov[i], &after);
-
-		if (here)
-			*ret_whole = before + after;
-		lines += here;
-		before += iov[i].iov_len;
-	}
-	return lines;
-}
-
-/* Returns the bytes from `at` to the end of its line, at most `n`. */
-static size_t line_rest(const struct output *o, size_t at, size_t n)
-{
-	struct iovec iov[2];
-	size_t before = 0;
-	int count = map_pieces(o, at, n, iov);
-
-	for (int i = 0; i < count; i++) {
-		const char *p = memchr(iov[i].iov_base, '\n', iov[i].iov_len);
-
-		if (p)
-			return before + (size_t)(p + 1 - (const char *)iov[i].iov_base);
-		before += iov[i].iov_len;
-	}
-	return n;
-}
-
 /* Call when fd has accepted `n` more bytes: returns the room of whole lines to the producers. */
 static void advance_head(struct output *o, size_t n)
 {
 	size_t whole;
-	uint64_t lines = whole_lines(o, o->head + o->partial, n, &whole);
+	uint64_t lines = output_ring_lines(&o->ring, o->head + o->partial, n, &whole);
 
 	o->backoff_ms = BACKOFF_MIN_MS;
 	pthread_mutex_lock(&o->mutex);
@@ -253,6 +199,13 @@ static void write_failed(struct output *o, int error)
 		o->partial = 0;
 		return;
 	}
+	if (o->sink.final && peer_gone(error)) {
+		pthread_mutex_lock(&o->mutex);
+		o->ended = true;
+		pthread_mutex_unlock(&o->mutex);
+		raise_event(o->ended_fd);
+		return;
+	}
 	o->write_at_ns = next_try(o);
 	if (o->sink.kind == OUTPUT_UNIX && peer_gone(error)) {
 		output_sink_close(&o->sink);
@@ -272,7 +225,7 @@ static void write_some(struct output *o, size_t n, uint64_t until_ns)
 	ssize_t written;
 	int count;
 
-	count = map_pieces(o, o->head + o->partial, n, iov);
+	count = output_ring_pieces(&o->ring, o->head + o->partial, n, iov);
 	written = output_sink_write(&o->sink, iov, count);
 	if (written > 0)
 		advance_head(o, (size_t)written);
@@ -300,12 +253,28 @@ static void open_again(struct output *o)
 	o->write_at_ns = 0;
 }
 
+/* A file without a name takes what nobody will read: opens the path again before more is written.
+ */
+static void look_for_file(struct output *o, uint64_t now_ns)
+{
+	if (o->reopening || !output_sink_is_lost(&o->sink, now_ns))
+		return;
+	o->reopening = true;
+	o->open_at_ns = 0;
+	pthread_mutex_lock(&o->mutex);
+	o->stats.lost_files++;
+	pthread_mutex_unlock(&o->mutex);
+}
+
 /* Runs one step of the writing thread with `used` bytes in the queue. */
 static void write_step(struct output *o, size_t used, uint64_t deadline_ns)
 {
-	uint64_t now_ns = clock_mono_ns();
-	bool opening = o->reopening && now_ns >= o->open_at_ns;
-	uint64_t until_ns = deadline_ns;
+	uint64_t now_ns = clock_mono_ns(), until_ns = deadline_ns;
+	bool opening;
+
+	if (used)
+		look_for_file(o, now_ns);
+	opening = o->reopening && now_ns >= o->open_at_ns;
 
 	if (opening && !o->partial) {
 		open_again(o);
@@ -313,7 +282,7 @@ static void write_step(struct output *o, size_t used, uint64_t deadline_ns)
 	}
 	if (o->sink.fd >= 0 && used && (opening || now_ns >= o->write_at_ns)) {
 		size_t left = used - o->partial;
-		size_t n = opening ? line_rest(o, o->head + o->partial, left) : left;
+		size_t n = opening ? output_ring_line(&o->ring, o->head + o->partial, left) : left;
 
 		write_some(o, MIN(n, (size_t)WRITE_BYTES), until_ns);
 		return;
@@ -331,7 +300,7 @@ static bool read_state(struct output *o, size_t *ret_used, uint64_t *ret_deadlin
 	bool go_on;
 
 	pthread_mutex_lock(&o->mutex);
-	*ret_used = o->stats.queued_bytes;
+	*ret_used = o->ended ? 0 : o->stats.queued_bytes;
 	*ret_deadline_ns = o->stop ? o->deadline_ns : FOREVER;
 	go_on = !o->stop || (*ret_used && clock_mono_ns() < o->deadline_ns);
 	if (o->reopen && o->sink.kind != OUTPUT_STDOUT) {
@@ -383,7 +352,7 @@ int output_queue_start(struct output *o)
 static void append_bytes(struct output *o, const char *data, size_t bytes)
 {
 	struct iovec iov[2];
-	int count = map_pieces(o, o->head + o->stats.queued_bytes, bytes, iov);
+	int count = output_ring_pieces(&o->ring, o->head + o->stats.queued_bytes, bytes, iov);
 
 	memcpy(iov[0].iov_base, data, iov[0].iov_len);
 	if (count > 1)
@@ -436,7 +405,7 @@ void output_queue_give_back(struct output *o)
 {
 	pthread_mutex_lock(&o->mutex);
 	if (!o->stats.queued_bytes)
-		memory_drop(o->ring, o->stats.queue_bytes);
+		memory_drop(o->ring.data, o->ring.space);
 	pthread_mutex_unlock(&o->mutex);
 }
 
@@ -452,12 +421,12 @@ static bool join_writer(struct output *o, uint32_t timeout_ms)
 	return pthread_timedjoin_np(o->thread, NULL, &until) == 0;
 }
 
-void output_queue_stop(struct output *o, uint32_t timeout_ms)
+struct output_queue_left output_queue_stop(struct output *o, uint32_t timeout_ms)
 {
-	size_t whole;
+	struct output_queue_left left;
 
 	if (o->joined)
-		return;
+		return (struct output_queue_left){ 0 };
 	pthread_mutex_lock(&o->mutex);
 	o->stop = true;
 	o->deadline_ns = clock_mono_ns() + timeout_ms * NSEC_PER_MSEC;
@@ -465,11 +434,13 @@ void output_queue_stop(struct output *o, uint32_t timeout_ms)
 	wake_writer(o);
 	o->joined = !o->started || join_writer(o, timeout_ms);
 	pthread_mutex_lock(&o->mutex);
-	o->stats.dropped_lines += whole_lines(o, o->head, o->stats.queued_bytes, &whole);
-	o->stats.dropped_bytes += o->stats.queued_bytes;
+	left = output_ring_left(&o->ring, o->head, o->stats.queued_bytes);
+	o->stats.dropped_lines += left.lines;
+	o->stats.dropped_bytes += left.bytes;
 	if (o->joined)
 		o->stats.queued_bytes = 0;
 	pthread_mutex_unlock(&o->mutex);
+	return left;
 }
 
 void output_queue_free(struct output *o)
@@ -482,10 +453,16 @@ void output_queue_free(struct output *o)
 		return; /* the thread still uses this memory in write(2); the process ends */
 	output_sink_done(&o->sink);
 	cleanup_close(&o->wake_fd);
+	cleanup_close(&o->ended_fd);
 	cleanup_close(&o->epoll_fd);
 	pthread_mutex_destroy(&o->mutex);
-	free(o->ring);
+	free(o->ring.data);
 	free(o);
+}
+
+int output_queue_ended_fd(const struct output *o)
+{
+	return o->ended_fd;
 }
 
 enum output_queue_kind output_queue_kind(const struct output *o)

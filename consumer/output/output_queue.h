@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/output/output_ring.h"
 #include "consumer/output/output_sink.h"
 
 struct output;
@@ -22,6 +23,7 @@ struct output_queue_stats {
 	uint64_t dropped_bytes;
 	uint64_t write_errors; /* failed write(2) calls; the line is tried again */
 	int last_error;	       /* errno of the last of these, 0 after a write that worked */
+	uint64_t lost_files;   /* that were deleted or replaced while they were written to */
 	size_t queued_bytes;
 	size_t queue_bytes; /* the limit */
 };
@@ -56,6 +58,12 @@ bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t
  */
 void output_queue_reopen(struct output *o);
 
+/*
+ * Returns a descriptor that becomes readable when the output has ended for good: the reader of a
+ * standard output without a name. From then on nothing is written. Owned by the output.
+ */
+int output_queue_ended_fd(const struct output *o);
+
 /* Copies the counters. Any thread. */
 void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats);
 
@@ -64,9 +72,9 @@ void output_queue_give_back(struct output *o);
 
 /*
  * Waits up to timeout_ms until the queue is empty, ends the thread, and counts the lines that are
- * left as dropped.
+ * left as dropped. Returns them; none at a second call.
  */
-void output_queue_stop(struct output *o, uint32_t timeout_ms);
+struct output_queue_left output_queue_stop(struct output *o, uint32_t timeout_ms);
 
 void output_queue_free(struct output *o);
 

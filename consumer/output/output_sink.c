@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,9 +14,12 @@
 #include <unistd.h>
 
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define UNIX_PREFIX "unix:"
+#define UNIX_PREFIX   "unix:"
+#define LOOK_EVERY_NS NSEC_PER_SEC
+#define ROTATES_NS    (5 * NSEC_PER_SEC) /* a rotation puts a new file in place, then sends SIGHUP */
 
 static int open_unix(const char *path)
 {
@@ -48,6 +52,23 @@ static int open_fifo(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Whether what is written next would continue a line that an earlier writer could not finish: its
+ * disk was full, or it was killed. A file that may not be read counts as torn.
+ */
+static bool is_torn(int fd)
+{
+	char name[32], last;
+	_cleanup_close_ int reader = -1;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return false;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	reader = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	return reader < 0 || pread(reader, &last, 1, st.st_size - 1) != 1 || last != '\n';
+}
+
 static int open_file(const char *path)
 {
 	int fd =
@@ -65,6 +86,16 @@ static int open_path(const struct output_sink *sink)
 	return open_file(sink->path);
 }
 
+/* Whether nobody can open it again: proc(5) has no path for it. */
+static bool is_nameless(int fd)
+{
+	char name[32], target[16] = "";
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return readlink(name, target, sizeof(target) - 1) > 0 &&
+	       (!strncmp(target, "pipe:[", 6) || !strncmp(target, "socket:[", 8));
+}
+
 /*
  * Opens stdout without O_NONBLOCK on the inherited descriptor, which would change it for all
  * processes that share it (a shell, say). It opens a pipe again through /proc; a socket takes
@@ -80,6 +111,8 @@ static int open_stdout(struct output_sink *sink)
 	sink->fd = STDOUT_FILENO;
 	sink->borrowed = true;
 	sink->socket = S_ISSOCK(st.st_mode);
+	sink->torn = is_torn(sink->fd);
+	sink->final = is_nameless(sink->fd);
 	if (S_ISREG(st.st_mode) || sink->socket)
 		return 0;
 	sink->poll_first = true;
@@ -124,6 +157,7 @@ int output_sink_open(const char *where, struct output_sink *ret_sink)
 		free(sink.path);
 		return sink.fd;
 	}
+	sink.torn = is_torn(sink.fd);
 	*ret_sink = sink;
 	return 0;
 }
@@ -139,7 +173,31 @@ int output_sink_reopen(struct output_sink *sink)
 		return fd;
 	output_sink_close(sink);
 	sink->fd = fd;
+	sink->torn = is_torn(fd);
+	sink->other_ns = 0;
 	return 0;
+}
+
+bool output_sink_is_lost(struct output_sink *sink, uint64_t now_ns)
+{
+	struct stat held, there;
+
+	if (sink->kind != OUTPUT_FILE || sink->fd < 0 ||
+	    (sink->looked_ns && now_ns - sink->looked_ns < LOOK_EVERY_NS))
+		return false;
+	sink->looked_ns = now_ns;
+	if (fstat(sink->fd, &held) < 0 || !S_ISREG(held.st_mode))
+		return false;
+	if (held.st_nlink == 0)
+		return true;
+	if (stat(sink->path, &there) < 0 ||
+	    (there.st_dev == held.st_dev && there.st_ino == held.st_ino)) {
+		sink->other_ns = 0;
+		return false;
+	}
+	if (!sink->other_ns)
+		sink->other_ns = now_ns;
+	return now_ns - sink->other_ns >= ROTATES_NS;
 }
 
 void output_sink_close(struct output_sink *sink)
@@ -170,10 +228,15 @@ static ssize_t write_polled(const struct output_sink *sink, const struct iovec *
 	return n < 0 ? -errno : n;
 }
 
-ssize_t output_sink_write(const struct output_sink *sink, const struct iovec *iov, int count)
+ssize_t output_sink_write(struct output_sink *sink, const struct iovec *iov, int count)
 {
 	ssize_t n;
 
+	if (sink->torn) {
+		if (write(sink->fd, "\n", 1) != 1)
+			return -errno;
+		sink->torn = false;
+	}
 	if (sink->poll_first)
 		return write_polled(sink, iov);
 	if (sink->socket) /* no sendmsg(2): it could also send descriptors */

@@ -9,15 +9,19 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "consumer/pressure/pressure_signs.h"
 #include "consumer/pressure/quiet_follow.h"
 #include "consumer/pressure/stuck_follow.h"
-#include "consumer/sampling/wait_recorder.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
 /* Least time between readings of files that triggers follow: their history is short. */
 #define APART_NS NSEC_PER_SEC
+
+/* Between two looks for files that a cgroup does not have. */
+#define FILES_EVERY_NS (5 * NSEC_PER_SEC)
 
 /* UPDATES_PER_WINDOW of kernel/sched/psi.c. */
 #define LOOKS_PER_WINDOW 10
@@ -35,19 +39,40 @@ static void close_file(struct followed_file *f)
 	psi_history_done(&f->history);
 }
 
+/* What a file answers that has gone: with its cgroup, or from it. */
+static bool is_missing(int error)
+{
+	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP;
+}
+
+/* Tells a cgroup without the file from one that has gone; a kernel without PSI has none at all. */
+static bool is_switched_off(const struct pressure *p, const struct watch *w, enum resource resource)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (w->root || p->scan.system[resource].fd < 0)
+		return false;
+	fd = cgroups_open_file(p->log->cgroups, w->path, "cgroup.procs");
+	return fd >= 0;
+}
+
 static void say_unreadable(struct pressure *p, const struct watch *w, enum resource resource,
 			   int error)
 {
 	struct followed_file *f = &pressure_follow_of(p, w)->file[resource];
 
 	f->again = error == -EBUSY;
-	if (error == -ENOENT || f->again || f->said)
+	f->off = is_missing(error) && is_switched_off(p, w, resource);
+	if ((is_missing(error) && !f->off) || f->again || f->said)
 		return;
 	f->said = true;
-	event_line_error(p->log->lines, NULL, "pressure_unreadable",
-			 "see `trocar check` for how to switch PSI on", NULL, NULL,
-			 "%s pressure of %s cannot be read: %s", rules_resource_name(resource),
-			 w->path, strerror(-error));
+	event_line_error(
+		p->log->lines, NULL, "pressure_unreadable",
+		f->off ? "write 1 into the cgroup's cgroup.pressure; it is looked at again "
+			 "every 5 s"
+		       : "see `trocar check` for how to switch PSI on",
+		NULL, NULL, "%s pressure of %s cannot be read: %s", rules_resource_name(resource),
+		w->path, f->off ? "it is switched off" : strerror(-error));
 }
 
 static void open_file(struct pressure *p, const struct watch *w, enum resource resource)
@@ -66,6 +91,8 @@ static void open_file(struct pressure *p, const struct watch *w, enum resource r
 	}
 	if (fd < 0)
 		say_unreadable(p, w, resource, fd);
+	else
+		pressure_follow_of(p, w)->file[resource].off = false;
 	pressure_follow_of(p, w)->file[resource].fd = MAX(fd, -1);
 }
 
@@ -353,8 +380,10 @@ static void read_resource(struct pressure *p, struct followed *f, enum resource 
 
 	if (newest && now.time_ns - newest->time_ns < APART_NS)
 		return;
-	if (psi_read(file->fd, &now.psi) < 0)
+	if (psi_read(file->fd, &now.psi) < 0) {
+		file->failed = true;
 		return;
+	}
 	last = newest ? *newest : now;
 	psi_history_add(&file->history, now.time_ns, &now.psi);
 	for (struct threshold *t = f->thresholds; t; t = t->next)
@@ -362,36 +391,57 @@ static void read_resource(struct pressure *p, struct followed *f, enum resource 
 			crossing_act(&p->crossings, t, &last, &now, CROSSING_BY_READING);
 }
 
-/* By slot, as in pressure_follow_drained. */
-static void read_quiet(struct pressure *p)
+/* The file went away under its descriptor. */
+static void lose_file(struct pressure *p, struct followed *f, enum resource resource)
 {
-	for (uint32_t i = 0; i < p->slots.count; i++)
-		if (p->slots.at[i].quiet)
-			quiet_follow_read(p->slots.at[i].quiet, p->slots.at[i].watch,
-					  p->crossings.triggers);
+	struct followed_file *file = &f->file[resource];
+
+	file->failed = false;
+	if (file->fd < 0)
+		return;
+	close_file(file);
+	say_unreadable(p, f->watch, resource, -ENODEV);
+	pressure_scan_refresh(&p->scan);
 }
 
-/* After each whole pass of the recorder, by slot. */
-static void check_stuck(struct pressure *p)
+/* Follows a resource whose file is there again as if the rules had just asked for it. */
+static void find_again(struct pressure *p, struct followed *f, enum resource resource)
 {
-	const struct recorded_pass *last = p->waits ? wait_recorder_last(p->waits) : NULL;
-
-	if (!last || last->number == p->stuck_pass || last->cut)
+	open_file(p, f->watch, resource);
+	if (f->file[resource].fd < 0)
 		return;
-	p->stuck_pass = last->number;
+	f->file[resource].said = false;
+	for (struct threshold *t = f->thresholds; t; t = t->next)
+		t->wanted = t->resource != resource;
+	drop_unwanted(p, f);
+	pressure_follow_changed(p, f->watch);
+}
+
+/* Pressure that is switched off, or on again: no event says so. */
+static void look_for_files(struct pressure *p, uint64_t now_ns)
+{
+	bool due = now_ns - p->looked_ns >= FILES_EVERY_NS;
+
 	for (uint32_t i = 0; i < p->slots.count; i++)
-		if (p->slots.at[i].stuck)
-			stuck_follow_check(p->slots.at[i].stuck, p->waits, p->slots.at[i].watch,
-					   p->crossings.triggers);
+		for (int k = 0; p->slots.at[i].watch && k < RESOURCE_COUNT_; k++) {
+			struct followed *f = &p->slots.at[i];
+
+			if (f->file[k].failed)
+				lose_file(p, f, (enum resource)k);
+			else if (f->file[k].off && due)
+				find_again(p, f, (enum resource)k);
+		}
+	if (due)
+		p->looked_ns = now_ns;
 }
 
 void pressure_follow_drained(struct pressure *p, uint64_t now_ns)
 {
-	read_quiet(p);
-	check_stuck(p);
+	pressure_signs_check(p);
 	if (now_ns - p->read_ns < APART_NS)
 		return;
 	p->read_ns = now_ns;
+	look_for_files(p, now_ns);
 	pressure_follow_retry(p);
 	if (!p->opener.set)
 		return;

@@ -25,6 +25,7 @@ struct pressure {
 	struct loop_source *look; /* timer, after notices that came too early */
 	uint64_t look_every_ns;	  /* its interval; 0: not set */
 	uint64_t read_ns;	  /* when pressure_follow_drained last read */
+	uint64_t looked_ns;	  /* and last looked for files that are not there */
 	/* Borrowed; set after pressure_follow_init. NULL: there are no looks. */
 	const struct wait_recorder *waits;
 	uint64_t stuck_pass;   /* number of the last pass that was checked for stuck threads */

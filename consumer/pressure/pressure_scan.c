@@ -188,8 +188,12 @@ static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t 
 		struct followed_file *file = &f->file[i];
 		struct psi psi;
 
-		if (!file->by_scan || file->fd < 0 || psi_read(file->fd, &psi) < 0)
+		if (!file->by_scan || file->fd < 0)
 			continue;
+		if (psi_read(file->fd, &psi) < 0) {
+			file->failed = true;
+			continue;
+		}
 		if (was_paused(s, &file->history, now_ns))
 			psi_history_pause(&file->history);
 		threshold_add_reading(file, now_ns, &psi);

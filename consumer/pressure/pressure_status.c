@@ -41,7 +41,10 @@ static void write_resource(const struct pressure *p, const struct followed *f,
 			 file->by_scan + file->by_trigger, reason);
 		reason = both;
 	}
-	jsonw_string(json, "reason", file->fd < 0 ? "its pressure file cannot be read" : reason);
+	if (file->fd < 0)
+		reason = file->off ? "its pressure is switched off (cgroup.pressure)"
+				   : "its pressure file cannot be read";
+	jsonw_string(json, "reason", reason);
 }
 
 static bool is_followed(const struct followed *f, int resource)

@@ -49,9 +49,11 @@ struct followed {
 	struct quiet *quiet;	      /* owned; NULL: no rule asks for its CPU time */
 	struct stuck *stuck;	      /* owned; NULL: no rule asks for its threads */
 	struct followed_file {
-		int fd;	    /* -1: not followed, or not readable */
-		bool said;  /* the line that it is not readable was written */
-		bool again; /* -EBUSY: the lookup in a user's cgroup was held up */
+		int fd;	     /* -1: not followed, or not readable */
+		bool said;   /* the line that it is not readable was written */
+		bool again;  /* -EBUSY: the lookup in a user's cgroup was held up */
+		bool failed; /* a reading of the open file failed */
+		bool off;    /* the cgroup is there, and has no such file: cgroup.pressure is 0 */
 		uint32_t by_trigger, by_scan; /* thresholds, by what follows them */
 		struct psi_history history;
 	} file[RESOURCE_COUNT_];

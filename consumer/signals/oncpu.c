@@ -17,6 +17,7 @@
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/timeline.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/counter.h"
 #include "shared/tools/macro.h"
 
 struct oncpu {
@@ -39,6 +40,8 @@ struct oncpu {
 
 static const char of_a_choice[] =
 	"the CPU time of this choice of processes is not counted by the kernel";
+static const char made_anew[] =
+	"another cgroup of this name was made meanwhile: its CPU time begins at 0";
 static const char unreadable[] =
 	"cpu.stat of the cgroup could not be read, at the begin or at the end";
 
@@ -246,14 +249,16 @@ static void end_oncpu(struct signal *signal, const struct signal_host *host,
 		      const struct signal_target *target)
 {
 	struct oncpu *s = oncpu_of(signal);
-	uint64_t usage_us;
+	uint64_t usage_us, grown_us;
 
 	pinned_maps_counters(host->pins, target->slot, s->last);
 	usage_us = read_usage_us(host, target);
-	if (usage_us != UINT64_MAX && s->usage_start_us != UINT64_MAX)
-		s->taken.expected = (usage_us - s->usage_start_us) * s->hz / 1000000;
-	else
+	if (usage_us == UINT64_MAX || s->usage_start_us == UINT64_MAX)
 		s->taken.expected_why = is_choice(target) ? of_a_choice : unreadable;
+	else if (!counter_growth(s->usage_start_us, usage_us, &grown_us))
+		s->taken.expected_why = made_anew;
+	else
+		s->taken.expected = grown_us * s->hz / 1000000;
 }
 
 static bool is_settled(const struct signal *signal)

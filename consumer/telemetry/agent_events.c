@@ -143,6 +143,11 @@ static void write_gap(const struct agent_gap *gap, struct jsonw *w)
 {
 	char text[SESSION_TEXT_BYTES];
 
+	if (gap->lost_lines) {
+		jsonw_u64(w, "lost_lines", gap->lost_lines);
+		jsonw_u64(w, "lost_bytes", gap->lost_bytes);
+		jsonw_u64(w, "lost_sessions", gap->lost_sessions);
+	}
 	if (!gap->gap_ms && !gap->n_cut)
 		return;
 	jsonw_u64(w, "gap_ms", gap->gap_ms);
@@ -171,6 +176,14 @@ void agent_events_start(const struct telemetry *t, const struct agent_gap *gap)
 	jsonw_string(&w, "cgroup_mode", cgroupfs_mode_name(t->host->cgroup_mode));
 	write_gap(gap, &w);
 	event_line_end(t->log->lines, &w);
+	if (gap->lost_lines)
+		event_line_error(
+			t->log->lines, NULL, "output_lost",
+			"see why the output took no lines when the consumer ended", NULL, NULL,
+			"an earlier consumer could not write its last %llu lines, the ends of "
+			"%llu sessions among them",
+			(unsigned long long)gap->lost_lines,
+			(unsigned long long)gap->lost_sessions);
 	if (gap->gap_ms || gap->n_cut)
 		event_line_error(
 			t->log->lines, NULL, "consumer_gap",

@@ -19,6 +19,7 @@ struct agent_gap {
 	uint64_t gap_ms; /* 0: there was none */
 	uint64_t cut[SESSIONS_MAX];
 	size_t n_cut;
+	uint64_t lost_lines, lost_bytes, lost_sessions; /* struct control has what they mean */
 };
 
 /* Writes agent.start, and an error line if an earlier consumer ended without agent.stop. */

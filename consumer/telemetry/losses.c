@@ -56,6 +56,18 @@ static void check_output(struct losses *said)
 			"again",
 			(unsigned long long)c.count);
 	}
+	c = (struct count){ o.lost_files - said->lost_files, 0 };
+	if (c.count) {
+		said->lost_files = o.lost_files;
+		log_warning("%s: it was deleted or replaced, and was opened again", said->output);
+		event_line_error(
+			t->log->lines, NULL, "output_gone",
+			"rotate the file by renaming it and sending SIGHUP; lines before this one are in "
+			"the old file",
+			fill_line, &c,
+			"the output file was deleted, or another one stood at its path; it was opened "
+			"again");
+	}
 	c = (struct count){ o.dropped_lines - said->dropped_lines, o.last_error };
 	/* The line needs room in the queue whose losses it reports. */
 	if (c.count && o.queued_bytes < o.queue_bytes / 2) {

@@ -20,8 +20,8 @@ struct losses {
 	struct schedule *schedule;
 	const char *output; /* as in the options */
 	uint64_t checked_ns;
-	uint64_t dropped_lines, write_errors, processes_full, matches_full, modules_refused,
-		bad_records;
+	uint64_t dropped_lines, write_errors, lost_files, processes_full, matches_full,
+		modules_refused, bad_records;
 	uint64_t events[LOSSES_EVENTS]; /* totals that the last line reported */
 	uint64_t events_ns;		/* time of that line */
 	uint64_t events_asked;		/* total of all kinds when a scan was last scheduled */

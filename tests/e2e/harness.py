@@ -326,7 +326,10 @@ class Agent:
     def _read(self, stream):
         while True:
             self.reading.wait()
-            line = stream.readline()
+            try:
+                line = stream.readline()
+            except ValueError:  # a test has closed it
+                return
             if not line:
                 return
             self._take(line)

@@ -131,6 +131,13 @@ def test_load_twice_and_replace(t):
     check(agent.kernel_side.ids and not agent.kernel_side.ids & old, "the same objects after --replace")
     check(sum(m[1] == str(agent.bpf) for m in mounts()) == 1, "not one mount")
     agent.start()
+    # A consumer that nothing watches, too, hears that nothing fills its maps any more: it ends, and can be started anew.
+    command(*words, "--replace")
+    agent.kernel_side.ids = agent.kernel_side.find_ids()
+    check(agent.process.wait(10) == 1, f"status {agent.process.returncode}, not 1")
+    check("was replaced or unloaded" in agent.stderr(), agent.stderr())
+    agent.stop(expect=None)
+    agent.start()
 
 
 @pytest.mark.core

@@ -3,9 +3,11 @@
 # tests: consumer/kernel/ring* consumer/signals/ledger* shared/abi/drops.def
 """Where something cannot be had: full rings, readers that stop, full disks, dead consumers. Nothing may
 vanish: each loss is in a line with its number."""
+import fcntl
 import json
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -224,6 +226,49 @@ def test_restart_in_order_has_no_gap(t):
 
 
 @pytest.mark.parallel(3)
+@pytest.mark.core
+def test_lost_at_the_end(t):
+    """The reader hangs when the agent is told to end: what it did not take is said, has a status of its own, and stands
+    in the next agent.start."""
+    agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
+    agent.output = agent.folder / "fifo"
+    os.mkfifo(agent.output, 0o666)
+    os.chmod(agent.output, 0o666)
+    hanging = os.open(agent.output, os.O_RDWR)  # nobody reads
+    fcntl.fcntl(hanging, fcntl.F_SETPIPE_SZ, 4096)
+    agent.start()
+    text = agent.rules_file.read_text()
+    until(lambda: agent.call("rules.set", {"text": text}) and agent.call("status")["output"]["queued_bytes"] > 4096, 20,
+          "no line stays in the queue")
+    queued = agent.call("status")["output"]["queued_bytes"]
+    agent.stop(expect=8)
+    found = re.search(r"(\d+) lines of (\d+) bytes were not written", agent.stderr())
+    check(found and int(found[2]) >= queued, f"{queued} bytes were in the queue: {agent.stderr()}")
+    os.close(hanging)
+    agent.output = "-"
+    agent.start()
+    start = agent.find("agent.start")[-1]
+    check((start["lost_lines"], start["lost_bytes"]) == (int(found[1]), int(found[2])), f"{start}")
+    error = agent.wait("error", code="output_lost")
+    check(f" {found[1]} lines" in error["message"], f"{error}")
+    agent.stop()
+    agent.start()
+    check("lost_lines" not in agent.find("agent.start")[-1], "it is said twice")
+
+
+@pytest.mark.parallel(4)
+@pytest.mark.core
+def test_stdout_that_ends(t):
+    """The reader of a pipe without a name ends: nobody can open it again, so the agent ends too, and says why."""
+    agent = t.agent(rules(rule("api", comm=t.comm)), reading=False)
+    agent.process.stdout.close()
+    agent.call("rules.set", {"text": agent.rules_file.read_text()})  # a line
+    check(agent.process.wait(15) == 8, f"status {agent.process.returncode}, not 8")
+    check("its reader has ended" in agent.stderr(), agent.stderr())
+    agent.stop(expect=8)
+
+
+@pytest.mark.parallel(4)
 @pytest.mark.core
 def test_second_consumer_takes_over(t):
     """Two consumers on one set of maps would each see half: the older one ends and says why."""

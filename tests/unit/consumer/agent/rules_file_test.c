@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "consumer/agent/rules_file.h"
@@ -39,22 +40,30 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
+static uint64_t again_ms;
+
+static bool changed(bool asked)
+{
+	return rules_file_changed(&file, asked, &again_ms);
+}
+
 static void watch(void)
 {
 	rules_file_init(&file, rules);
-	assert_int_equal(rules_file_watch(&file), 0);
-	assert_false(rules_file_changed(&file));
+	rules_file_watch(&file);
+	assert_false(changed(false));
+	assert_int_equal(again_ms, 0);
 }
 
 /* Whether the command is a change; then it is one, and not two. */
 static bool changes(const char *command)
 {
-	bool changed;
+	bool is;
 
 	run(command);
-	changed = rules_file_changed(&file);
-	assert_false(rules_file_changed(&file));
-	return changed;
+	is = changed(false);
+	assert_false(changed(false));
+	return is;
 }
 
 static void a_plain_file(void **state)
@@ -70,10 +79,100 @@ static void a_plain_file(void **state)
 	run("rm etc/rules.json");
 	fd = open(rules, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
-	assert_false(rules_file_changed(&file));
+	assert_false(changed(false));
+	assert_int_equal(again_ms, RULES_FILE_WRITTEN_MS);
+	assert_false(changed(true)); /* written just now */
 	assert_int_equal(write(fd, "5", 1), 1);
 	close(fd);
 	assert_true(changes(":"));
+	assert_int_equal(again_ms, 0);
+}
+
+/* A way of replacing the rules; `at_once`: an event says so, else the next look finds it. */
+static const struct way {
+	const char *before, *command;
+	bool at_once;
+} ways[] = {
+	{ "echo 1 > etc/rules.json", "echo 22 > etc/rules.json", true },
+	{ "echo 1 > etc/rules.json", "echo 2 > etc/new; mv etc/new etc/rules.json", true },
+	{ "echo 1 > etc/rules.json",
+	  "cp -p etc/rules.json etc/old; echo 2 > etc/rules.json~; mv etc/rules.json~ etc/rules.json",
+	  true },
+	{ "echo 1 > etc/rules.json; chmod 0 etc/rules.json", "chmod 644 etc/rules.json", false },
+	{ "true", "echo 1 > other/new; ln other/new etc/rules.json", false },
+	{ "echo 1 > etc/rules.json",
+	  "echo 2 > other/new; ln -f other/new etc/rules.json; rm other/new", true },
+	{ "echo 1 > etc/rules.json", "mv etc old; mkdir etc; echo 2 > etc/rules.json; rm -r old",
+	  true },
+	{ "echo 1 > etc/rules.json", "rm -r etc; mkdir etc; echo 2 > etc/rules.json", true },
+	{ "mkdir etc/1 etc/2; echo 1 > etc/1/r; echo 2 > etc/2/r; ln -s 1 etc/now; ln -s now/r etc/rules.json",
+	  "ln -s 2 etc/next; mv -T etc/next etc/now", true },
+	{ "mkdir other/1 other/2; echo 1 > other/1/r; echo 2 > other/2/r; ln -s 1 other/now; ln -s ../other/now/r etc/rules.json",
+	  "ln -s 2 other/next; mv -T other/next other/now", true },
+	{ "rmdir etc; echo 1 > other/rules.json; ln -s other etc",
+	  "rm etc; mkdir etc; echo 2 > etc/rules.json", true },
+};
+
+/* Each way is followed, and so is a write behind it, wherever the path leads by then. */
+static void every_way_of_replacing(void **state)
+{
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		bool at_once;
+
+		run(ways[i].before);
+		watch();
+		run(ways[i].command);
+		at_once = changed(false);
+		if (at_once != ways[i].at_once)
+			fail_msg("%s: at once %d", ways[i].command, at_once);
+		if (!at_once) {
+			assert_true(again_ms > 0);
+			usleep(1100000);
+			if (!changed(true))
+				fail_msg("%s: not seen", ways[i].command);
+		}
+		run("echo 333 > etc/rules.json");
+		if (!changed(again_ms != 0))
+			fail_msg("%s: what is written later is not seen", ways[i].command);
+		rules_file_done(&file);
+		run("rm -rf etc other old; mkdir etc other");
+	}
+}
+
+/* The rules go and come back: it is no change as long as another file may be on its way. */
+static void what_is_gone(void **state)
+{
+	run("echo 1 > etc/rules.json");
+	watch();
+	run("mv etc away");
+	assert_false(changed(false));
+	assert_int_equal(again_ms, RULES_FILE_LOOK_MS);
+	assert_true(changed(true)); /* and still gone at the next look */
+	assert_false(changed(true));
+	run("mv away etc");
+	assert_true(changed(true));
+	assert_false(changed(true));
+	assert_int_equal(again_ms, RULES_FILE_LOOK_MS); /* from now on */
+}
+
+/* Without an inotify instance the path is looked at. */
+static void without_inotify(void **state)
+{
+	struct rlimit before, none;
+
+	run("echo 1 > etc/rules.json");
+	rules_file_init(&file, rules);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	rules_file_watch(&file);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(file.fd, -1);
+	assert_false(changed(true));
+	assert_int_equal(again_ms, RULES_FILE_LOOK_MS);
+	run("echo 22 > etc/rules.json");
+	assert_true(changed(true));
 }
 
 /* kubelet makes a new folder and exchanges the link `..data` with rename(2). */
@@ -110,6 +209,9 @@ UNIT_TESTS(rules_file)
 		cmocka_unit_test_setup_teardown(a_plain_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_swap_of_a_config_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_link_to_another_folder, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_way_of_replacing, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_inotify, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

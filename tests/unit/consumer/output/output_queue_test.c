@@ -202,6 +202,94 @@ static void test_stdout_pipe(void **state)
 	assert_int_equal(stats.dropped_lines, 1);
 }
 
+static bool has_ended(const struct output *o, int timeout_ms)
+{
+	struct pollfd p = { .fd = output_queue_ended_fd(o), .events = POLLIN };
+
+	return poll(&p, 1, timeout_ms) == 1;
+}
+
+/* The reader of a pipe without a name ends: nobody can come in its place. One with a name may. */
+static void test_ended_for_good(void **state)
+{
+	int saved = dup(STDOUT_FILENO), p[2], fifo, reader;
+	struct output_queue_left left;
+	struct output *o;
+
+	fflush(stdout);
+	assert_int_equal(pipe(p), 0);
+	dup2(p[1], STDOUT_FILENO);
+	assert_int_equal(output_queue_new("-", 4096, &o), 0);
+	assert_int_equal(output_queue_start(o), 0);
+	assert_false(has_ended(o, 0));
+	close(p[0]);
+	assert_true(put_number(o, "a", 0, 1));
+	assert_true(has_ended(o, 5000));
+	assert_true(put_number(o, "a", 1, 1));
+	left = output_queue_stop(o, 60000); /* at once */
+	output_queue_free(o);
+	close(p[1]);
+	assert_int_equal(left.lines, 2);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	fifo = open(path, O_WRONLY | O_CLOEXEC);
+	dup2(fifo, STDOUT_FILENO);
+	assert_int_equal(output_queue_new("-", 4096, &o), 0);
+	assert_int_equal(output_queue_start(o), 0);
+	close(reader);
+	assert_true(put_number(o, "a", 0, 1));
+	wait_error(o, EPIPE, 1);
+	assert_false(has_ended(o, 50));
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	wait_lines(o, 1);
+	output_queue_stop(o, 100);
+	output_queue_free(o);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	close(fifo);
+	close(reader);
+}
+
+/* What is left at the end is counted, also across the ring's end, and sessions by their last lines.
+ */
+static void test_left_at_the_end(void **state)
+{
+	static const char end[] = "{\"v\":1,\"type\":\"session.end\",\"x\":0}\n",
+			  other[] = "{\"v\":1,\"type\":\"stack\",\"fn\":\"session.end\"}\n";
+	struct output_queue_left left;
+	struct output_queue_stats stats;
+	struct output *o;
+	int reader;
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	fcntl(reader, F_SETPIPE_SZ, 4096);
+	assert_int_equal(output_queue_new(path, 8192, &o), 0);
+	assert_int_equal(output_queue_start(o), 0);
+	for (uint64_t written = 0; written < 6000; written += 2 * sizeof(end)) {
+		char text[8192];
+
+		assert_true(output_queue_put(o, end, strlen(end), 1));
+		usleep(1000);
+		(void)!read(reader, text, sizeof(text));
+	}
+	while (output_queue_put(o, end, strlen(end), 1) &&
+	       output_queue_put(o, other, strlen(other), 1))
+		;
+	usleep(100000); /* the pipe is full too */
+	output_queue_stats(o, &stats);
+	left = output_queue_stop(o, 10);
+	assert_int_equal(left.bytes, stats.queued_bytes);
+	assert_in_range(left.lines, stats.queued_bytes / sizeof(other),
+			stats.queued_bytes / sizeof(end) + 1);
+	assert_in_range(left.sessions, left.lines / 2, left.lines / 2 + 1);
+	assert_int_equal(output_queue_stop(o, 10).lines, 0);
+	output_queue_stats(o, &stats);
+	assert_true(stats.dropped_lines >= left.lines);
+	output_queue_free(o);
+	close(reader);
+}
+
 static void test_throughput(void **state)
 {
 	char line[512];
@@ -276,9 +364,10 @@ static void test_give_back(void **state)
 UNIT_TESTS(output_queue)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(file_order),     TEST(refusals),	    TEST(idle_sleeps),
-		TEST(stopped_reader), TEST(stop_times_out), TEST(two_producers),
-		TEST(stdout_pipe),    TEST(throughput),	    TEST(give_back),
+		TEST(file_order),     TEST(refusals),	     TEST(idle_sleeps),
+		TEST(stopped_reader), TEST(stop_times_out),  TEST(two_producers),
+		TEST(stdout_pipe),    TEST(throughput),	     TEST(give_back),
+		TEST(ended_for_good), TEST(left_at_the_end),
 	};
 
 	return cmocka_run_group_tests_name("output", tests, NULL, NULL);

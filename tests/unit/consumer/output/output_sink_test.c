@@ -187,13 +187,125 @@ static void test_unix_reconnects(void **state)
 	close(listener);
 }
 
+static void write_text(const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+static void assert_text(const char *want)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t bytes;
+
+	assert_int_equal(io_read_file(AT_FDCWD, path, FILE_MAX, &text, &bytes), 0);
+	assert_string_equal(text, want);
+}
+
+static void put_one(struct output_sink *sink, const char *text)
+{
+	struct iovec iov = { .iov_base = (char *)text, .iov_len = strlen(text) };
+
+	assert_int_equal(output_sink_write(sink, &iov, 1), strlen(text));
+}
+
+/* What an earlier writer could not finish is not continued: a line begins at the begin of one. */
+static void test_torn_tail(void **state)
+{
+	struct output_sink sink;
+
+	write_text("");
+	assert_int_equal(output_sink_open(path, &sink), 0);
+	put_one(&sink, "a\n");
+	put_one(&sink, "b");
+	assert_text("a\nb");
+	assert_int_equal(output_sink_reopen(&sink), 0);
+	put_one(&sink, "c\n");
+	put_one(&sink, "d\n");
+	assert_text("a\nb\nc\nd\n");
+	assert_int_equal(output_sink_reopen(&sink), 0);
+	put_one(&sink, "e\n");
+	output_sink_done(&sink);
+	assert_text("a\nb\nc\nd\ne\n");
+}
+
+/* The same where the file is the standard output that a shell has opened. */
+static void test_torn_tail_of_stdout(void **state)
+{
+	struct output_sink sink;
+	int kept = dup(STDOUT_FILENO);
+	_cleanup_close_ int fd = -1;
+
+	write_text("{\"half");
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
+	assert_int_equal(output_sink_open("-", &sink), 0);
+	put_one(&sink, "a\n");
+	output_sink_done(&sink);
+	assert_int_equal(dup2(kept, STDOUT_FILENO), STDOUT_FILENO);
+	close(kept);
+	assert_text("{\"half\na\n");
+}
+
+#define LOOK(s) output_sink_is_lost(&sink, (s)*NSEC_PER_SEC)
+
+static void test_lost_file(void **state)
+{
+	struct output_sink sink;
+
+	assert_int_equal(output_sink_open(path, &sink), 0);
+	assert_false(LOOK(10));
+	assert_int_equal(unlink(path), 0);
+	assert_false(LOOK(10)); /* the look is a second old at most */
+	assert_true(LOOK(11));
+	assert_int_equal(output_sink_reopen(&sink), 0);
+	assert_false(LOOK(12));
+	/* A rotation: for a while the old file is written to, whether or not there is a new one. */
+	assert_int_equal(rename(path, path2), 0);
+	assert_false(LOOK(20));
+	assert_false(LOOK(40));
+	write_text("");
+	assert_false(LOOK(41));
+	assert_false(LOOK(45));
+	assert_true(LOOK(46));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rename(path2, path), 0);
+	assert_false(LOOK(47));
+	output_sink_done(&sink);
+}
+
+/* Deleted in use: what comes then is in a new file of that name, and it is counted. */
+static void test_deleted_in_use(void **state)
+{
+	struct output_queue_stats stats;
+	struct output *o;
+
+	assert_int_equal(output_queue_new(path, 1 << 20, &o), 0);
+	assert_int_equal(output_queue_start(o), 0);
+	assert_true(put_number(o, "a", 0, 1));
+	wait_lines(o, 1);
+	assert_int_equal(unlink(path), 0);
+	usleep(1100000); /* a look is a second old at most */
+	assert_true(put_number(o, "a", 1, 1));
+	wait_lines(o, 2);
+	output_queue_stats(o, &stats);
+	assert_int_equal(stats.lost_files, 1);
+	assert_int_equal(stats.write_errors, 0);
+	output_queue_stop(o, 100);
+	output_queue_free(o);
+	assert_int_equal(check_file(path), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 UNIT_TESTS(output_sink)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(dev_full), TEST(full_disk_freed),	       TEST(reopen_from_full),
-		TEST(rotation), TEST(reopen_fails_then_heals), TEST(unix_reconnects),
+		TEST(dev_full),	      TEST(full_disk_freed),	     TEST(reopen_from_full),
+		TEST(rotation),	      TEST(reopen_fails_then_heals), TEST(unix_reconnects),
+		TEST(torn_tail),      TEST(torn_tail_of_stdout),     TEST(lost_file),
+		TEST(deleted_in_use),
 	};
 
 	return cmocka_run_group_tests_name("sink", tests, NULL, NULL);

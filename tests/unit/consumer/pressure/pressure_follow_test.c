@@ -2,7 +2,9 @@
 #include "tests/unit/consumer/testing/pressure_testing.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -168,6 +170,59 @@ static void test_gone(void **state)
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 }
 
+static void switch_pressure(const char *word)
+{
+	char file[4300];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/cgroup.pressure", group.directory);
+	fd = open(file, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		skip(); /* before Linux 6.1 */
+	assert_int_equal(write(fd, word, 1), 1);
+	close(fd);
+}
+
+/* The cgroup lives, and its pressure is switched off, then on: both are noticed, and it is said
+ * once. */
+static void test_switched_off(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	_cleanup_json_ json_object *line = NULL;
+	struct followed_file *file;
+	struct watch *w;
+	int before;
+
+	if (!fake)
+		skip();
+	w = pressure_testing_watch(when, 1);
+	file = &pressure_testing_of(w)->file[RESOURCE_CPU];
+	switch_pressure("0");
+	pressure_testing_loop(50 * NSEC_PER_MSEC);
+	pressure_testing_drained();
+	file->failed = true; /* as the scan finds it, when it is awake */
+	pressure_testing_drained();
+	assert_int_equal(file->fd, -1);
+	assert_true(file->off);
+	line = fake_last(fake, "error");
+	assert_string_equal(fake_text(line, "code"), "pressure_unreadable");
+	assert_non_null(strstr(fake_text(line, "message"), "switched off"));
+	fake->a.pressure.looked_ns = 0;
+	pressure_testing_drained();
+	assert_int_equal(file->fd, -1);
+	assert_int_equal(fake_count(fake, "error"), 1);
+	before = opened;
+	switch_pressure("1");
+	fake->a.pressure.looked_ns = 0;
+	pressure_testing_drained();
+	assert_true(file->fd >= 0);
+	assert_false(file->off);
+	pressure_testing_loop(50 * NSEC_PER_MSEC);
+	pressure_testing_drained();
+	assert_true(opened > before); /* by a trigger again */
+	assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_TRIGGER);
+}
+
 /* What the kernel did not tell, the next reading finds: when one of its windows must have crossed.
  */
 static void test_reading(void **state)
@@ -299,15 +354,11 @@ static void test_scanned(void **state)
 UNIT_TESTS(pressure_follow)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scanned),
-		EACH(test_notice),
-		EACH(test_early_notice),
-		EACH(test_stall_counts_once),
-		EACH(test_unreadable_at_notice),
-		EACH(test_gone),
-		EACH(test_reading),
-		EACH(test_reading_apart),
-		EACH(test_goes_on_in_its_session),
+		cmocka_unit_test(test_scanned),	 EACH(test_notice),
+		EACH(test_early_notice),	 EACH(test_stall_counts_once),
+		EACH(test_unreadable_at_notice), EACH(test_gone),
+		EACH(test_switched_off),	 EACH(test_reading),
+		EACH(test_reading_apart),	 EACH(test_goes_on_in_its_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
