@@ -432,6 +432,9 @@ static int run_command(int argc, char *argv[], const struct options *all, FILE *
 	unsigned int used = 0;
 
 	command = find_command(all->words.items, all->words.count, &used);
+	if (!command && all->help && all->words.count == 1 &&
+	    print_group(all->words.items[0], all->out))
+		return COMMAND_FINE;
 	if (!command)
 		return refuse_command(all->words.items, all->words.count, all->err);
 	if (all->help) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ctl/cli/confine.h"
 #include "ctl/command.h"
@@ -22,10 +24,12 @@ int main(int argc, char *argv[])
 {
 	int status;
 
+	errno = 0;
 	confine_by(confine_process);
 	status = command_main(argc, argv, stdout, stderr);
 	/* A full disk or a closed pipe behind stdout is a failure too. */
-	if (fflush(stdout) == EOF || ferror(stdout))
-		return status == COMMAND_FINE ? COMMAND_FAILED : status;
-	return status;
+	if (fflush(stdout) != EOF && !ferror(stdout))
+		return status;
+	fprintf(stderr, "trocar: cannot write the output: %s\n", strerror(errno));
+	return status == COMMAND_FINE ? COMMAND_FAILED : status;
 }

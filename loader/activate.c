@@ -23,6 +23,7 @@
 
 #include "policy/policy.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/environment.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
@@ -121,7 +122,7 @@ static int listen_at(const char *path, int *ret_fd)
  */
 static void run_command(int fd, char *const argv[])
 {
-	char pid[16];
+	char pid[16], *small[ENVIRONMENT_ROOM];
 
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	/* dup2 of a descriptor to itself would leave close-on-exec set. */
@@ -132,7 +133,7 @@ static void run_command(int fd, char *const argv[])
 		return;
 	if (fd != LISTEN_FIRST)
 		close(fd);
-	execv(argv[0], argv);
+	execve(argv[0], argv, environment_small(environ, small));
 	log_error("%s: %s", argv[0], strerror(errno));
 }
 

@@ -19,10 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ctl/cli/text.h"
 #include "ctl/client/client.h"
-#include "ctl/client/loader_check.h"
+#include "ctl/client/programs.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
+#include "shared/tools/environment.h"
 #include "shared/tools/macro.h"
 
 #define UID_FIRST \
@@ -31,14 +33,17 @@
 #define ANSWER_S   30 /* for the consumer's first answer */
 #define END_S	   10 /* for an end that was asked for */
 #define LOOK_MS	   10
-#define LOG_BYTES  4096
-#define LOG_NAME   "log"
+#define SAID_BYTES 4096 /* of the programs' words: the last ones */
+#define SAID_READS 16	/* of a pipe that holds 64 KiB */
 #define RULES_NAME "rules.json"
 #define NO_RULES   "{\"version\": 1, \"rules\": []}\n"
 
 struct keeper {
 	const char *folder, *symbols;
-	int life_fd, news_fd, log_fd;
+	int life_fd, news_fd;
+	int said_fds[2]; /* a pipe for the programs' words; -1: none */
+	char said[SAID_BYTES];
+	size_t said_bytes;
 	char loader[PATH_MAX], activate[PATH_MAX], consumer[PATH_MAX];
 	char id[16]; /* of the user and of the group */
 	char bpf[KEEPER_PATH_BYTES], broker[KEEPER_PATH_BYTES], control[KEEPER_PATH_BYTES];
@@ -68,20 +73,12 @@ static const char *write_path(const struct keeper *k, const char *name,
 	return path;
 }
 
-/* The three programs are of one installation, or where the environment says. */
 static bool find_programs(struct keeper *k)
 {
-	const char *loader = loader_check_path(), *consumer = getenv("TROCAR_CONSUMER");
-	const char *slash = strrchr(loader, '/');
-	const char *all[] = { k->loader, k->consumer, k->activate };
+	const char *all[] = { program_path(PROGRAM_LOADER, k->loader),
+			      program_path(PROGRAM_CONSUMER, k->consumer),
+			      program_path(PROGRAM_ACTIVATE, k->activate) };
 
-	snprintf(k->loader, sizeof(k->loader), "%s", loader);
-	snprintf(k->consumer, sizeof(k->consumer), "%s",
-		 consumer && *consumer ? consumer : CTL_LIBEXEC "/trocar-consumer");
-	snprintf(k->activate, sizeof(k->activate), "%s", CTL_LIBEXEC "/trocar-activate");
-	if (slash && access(k->activate, X_OK) < 0) /* a build has it beside the loader */
-		snprintf(k->activate, sizeof(k->activate), "%.*s/trocar-activate",
-			 (int)(slash - loader), loader);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		if (access(all[i], X_OK) == 0)
 			continue;
@@ -145,21 +142,21 @@ static bool make_folder(struct keeper *k)
 	k->made = mkdir(k->folder, 0700) == 0;
 	if (k->made && chown(k->folder, 0, k->uid) == 0 && chmod(k->folder, 0750) == 0 &&
 	    mkdir(write_path(k, "control", path), 0700) == 0 && chown(path, k->uid, k->uid) == 0 &&
-	    write_rules(k)) {
-		k->log_fd = open(write_path(k, LOG_NAME, path),
-				 O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-		if (k->log_fd >= 0)
-			return true;
-	}
+	    write_rules(k) && pipe2(k->said_fds, O_CLOEXEC | O_NONBLOCK) == 0)
+		return true;
 	say_failure("%s: %s", k->folder, strerror(errno));
 	return false;
 }
 
-/* Starts a program with its words in the log. Its pid; 0: it was said why not. */
+/*
+ * Starts a program with its words in the pipe, which it does not wait for when it is full. Its pid;
+ * 0: it was said why not.
+ */
 static pid_t start_program(const struct keeper *k, const char *const words[])
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
+	char *small[ENVIRONMENT_ROOM];
 	sigset_t all;
 	pid_t pid = 0;
 	int r;
@@ -171,8 +168,9 @@ static pid_t start_program(const struct keeper *k, const char *const words[])
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, k->log_fd, STDERR_FILENO);
-	r = posix_spawn(&pid, words[0], &actions, &attributes, (char *const *)words, environ);
+	posix_spawn_file_actions_adddup2(&actions, k->said_fds[1], STDERR_FILENO);
+	r = posix_spawn(&pid, words[0], &actions, &attributes, (char *const *)words,
+			environment_small(environ, small));
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	if (r == 0)
@@ -181,13 +179,36 @@ static pid_t start_program(const struct keeper *k, const char *const words[])
 	return 0;
 }
 
-static void print_log(const struct keeper *k)
+/* Takes the words that are in the pipe, at most what it holds, and keeps the last ones. */
+static void take_said(struct keeper *k)
 {
-	char text[LOG_BYTES];
+	char text[SAID_BYTES];
+	size_t kept;
 	ssize_t n;
 
-	for (off_t at = 0; (n = pread(k->log_fd, text, sizeof(text), at)) > 0; at += n)
-		fwrite(text, 1, (size_t)n, stderr);
+	for (int i = 0; i < SAID_READS && (n = read(k->said_fds[0], text, sizeof(text))) > 0; i++) {
+		kept = MIN(k->said_bytes, sizeof(k->said) - (size_t)n);
+		memmove(k->said, k->said + k->said_bytes - kept, kept);
+		memcpy(k->said + kept, text, (size_t)n);
+		k->said_bytes = kept + (size_t)n;
+	}
+}
+
+/* Prints them as text_tame has them: they are of a process that root does not trust. */
+static void print_said(struct keeper *k)
+{
+	const char *line, *end = k->said, *newline;
+
+	take_said(k);
+	for (line = k->said; line < k->said + k->said_bytes; line = end + 1) {
+		_cleanup_free_ char *tame = NULL;
+
+		end = k->said + k->said_bytes;
+		newline = memchr(line, '\n', (size_t)(end - line));
+		end = newline ? newline : end;
+		tame = text_tame(line, (size_t)(end - line));
+		fprintf(stderr, "%s\n", tame ? tame : "(no memory)");
+	}
 }
 
 /* Waits until it has ended; whether it ended well. */
@@ -210,11 +231,16 @@ static bool has_ended(pid_t *pid)
 }
 
 /* The command that this is for has closed its end, or is gone. */
-static bool is_over(const struct keeper *k, int timeout_ms)
+static bool is_over(struct keeper *k, int timeout_ms)
 {
-	struct pollfd life = { .fd = k->life_fd, .events = POLLIN };
+	struct pollfd ends[] = { { .fd = k->life_fd, .events = POLLIN },
+				 { .fd = k->said_fds[0], .events = POLLIN } };
 
-	return poll(&life, 1, timeout_ms) > 0;
+	if (poll(ends, ARRAY_SIZE(ends), timeout_ms) <= 0)
+		return false;
+	if (ends[1].revents)
+		take_said(k);
+	return ends[0].revents != 0;
 }
 
 /* Looks every little while whether it is ready; false, and it is said why, when that will not be.
@@ -300,11 +326,13 @@ static void stop_program(pid_t *pid)
 	}
 }
 
-static void unload_programs(const struct keeper *k)
+static void unload_programs(struct keeper *k)
 {
 	const char *words[] = { k->loader, "unload", "--bpf-dir", k->bpf, NULL };
-	pid_t pid = k->loaded ? start_program(k, words) : 0;
+	pid_t pid;
 
+	take_said(k); /* those who filled the pipe have ended: the loader finds room */
+	pid = k->loaded ? start_program(k, words) : 0;
 	if (pid > 0 && !wait_well(pid))
 		fprintf(stderr, "trocar: %s could not be unloaded; %s unload --bpf-dir %s\n",
 			k->bpf, k->loader, k->bpf);
@@ -312,7 +340,7 @@ static void unload_programs(const struct keeper *k)
 
 static void remove_folder(const struct keeper *k)
 {
-	static const char *const files[] = { RULES_NAME, LOG_NAME, KEEPER_CONTROL, "broker.sock" };
+	static const char *const files[] = { RULES_NAME, KEEPER_CONTROL, "broker.sock" };
 	static const char *const folders[] = { "control", "bpf", "." };
 	char path[KEEPER_PATH_BYTES];
 
@@ -353,7 +381,7 @@ _Noreturn void keeper_run(const char *folder, const char *symbols, int life_fd, 
 			    .symbols = symbols,
 			    .life_fd = life_fd,
 			    .news_fd = news_fd,
-			    .log_fd = -1 };
+			    .said_fds = { -1, -1 } };
 	bool well;
 
 	write_path(&k, "bpf", k.bpf);
@@ -366,8 +394,8 @@ _Noreturn void keeper_run(const char *folder, const char *symbols, int life_fd, 
 	       start_consumer(&k);
 	if (well && write(k.news_fd, "", 1) == 1)
 		well = keep_agent(&k);
-	if (!well && k.log_fd >= 0)
-		print_log(&k);
+	if (!well && k.said_fds[0] >= 0)
+		print_said(&k);
 	stop_program(&k.consumer_pid);
 	stop_program(&k.activate_pid);
 	unload_programs(&k);

@@ -3,15 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl/cli/command_exit.h"
+#include "ctl/client/programs.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/environment.h"
 
 /* Exit statuses of trocar-loader(8). */
 #define LOADER_FINE  0
@@ -19,19 +21,13 @@
 
 #define COPY_BYTES 4096
 
-const char *loader_check_path(void)
-{
-	const char *path = getenv("TROCAR_LOADER");
-
-	return path && *path ? path : CTL_LOADER;
-}
-
 /* Starts the verb with its stdout at a pipe, of which *ret_fd is the reading end. 0 or -errno. */
 static int start_check(const char *path, bool json, pid_t *ret_pid, int *ret_fd)
 {
 	char *argv[] = { "trocar-loader", "check", json ? "--json" : NULL, NULL };
 	_cleanup_close_ int read_fd = -1, write_fd = -1;
 	posix_spawn_file_actions_t actions;
+	char *small[ENVIRONMENT_ROOM];
 	int pipe_fds[2], r;
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
@@ -43,7 +39,8 @@ static int start_check(const char *path, bool json, pid_t *ret_pid, int *ret_fd)
 		return r;
 	r = -posix_spawn_file_actions_adddup2(&actions, write_fd, STDOUT_FILENO);
 	if (r == 0)
-		r = -posix_spawn(ret_pid, path, &actions, NULL, argv, environ);
+		r = -posix_spawn(ret_pid, path, &actions, NULL, argv,
+				 environment_small(environ, small));
 	posix_spawn_file_actions_destroy(&actions);
 	if (r == 0)
 		*ret_fd = TAKE_FD(read_fd);
@@ -78,7 +75,8 @@ static int judge_end(const struct options *options, const char *path, int status
 
 int loader_check_call(const struct options *options, const char *const *arguments)
 {
-	const char *path = loader_check_path();
+	char found[PATH_MAX];
+	const char *path = program_path(PROGRAM_LOADER, found);
 	_cleanup_close_ int fd = -1;
 	int r, status = 0;
 	pid_t pid = 0;

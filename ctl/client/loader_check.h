@@ -8,13 +8,10 @@
 
 #include "ctl/cli/options.h"
 
-/* Where the loader is: what $TROCAR_LOADER says, or where it is installed. */
-const char *loader_check_path(void);
-
 /*
- * Runs `trocar-loader check`, from $TROCAR_LOADER or from where it is installed, and prints on
- * options->out what it prints; its messages go to stderr. Nothing may be confined before. Returns
- * an enum command_exit: COMMAND_FAILED also where something required is missing.
+ * Runs `trocar-loader check` (programs.h says where it is) and prints on options->out what it
+ * prints; its messages go to stderr. Nothing may be confined before. Returns an enum command_exit:
+ * COMMAND_FAILED also where something required is missing.
  */
 int loader_check_call(const struct options *options, const char *const *arguments);
 

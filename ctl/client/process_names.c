@@ -10,7 +10,10 @@
 
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
+#include "shared/tools/macro.h"
 #include "shared/tools/similar.h"
+
+#define COMM_BYTES 16 /* TASK_COMM_LEN of the kernel */
 
 static void close_folder(DIR **folder)
 {
@@ -26,19 +29,22 @@ static void add_name(struct process_names *names, const char *name)
 	snprintf(names->items[names->count++], sizeof(*names->items), "%s", name);
 }
 
-/* A process may end meanwhile: then it has no name. */
-static void read_name(struct process_names *names, int dir, const char *pid)
+/* The caller frees it. NULL: the process has ended meanwhile. */
+static char *read_name(int dir, const char *pid)
 {
-	_cleanup_free_ char *text = NULL;
-	char path[300];
+	char path[300], *text;
 	size_t bytes;
 
 	snprintf(path, sizeof(path), "%s/comm", pid);
 	if (io_read_file(dir, path, 64, &text, &bytes) < 0)
-		return;
+		return NULL;
 	text[strcspn(text, "\n")] = '\0';
-	if (*text)
-		add_name(names, text);
+	return text;
+}
+
+static bool is_process(const struct dirent *entry)
+{
+	return isdigit((unsigned char)entry->d_name[0]);
 }
 
 int process_names_read(struct process_names *ret_names)
@@ -52,11 +58,35 @@ int process_names_read(struct process_names *ret_names)
 	names.items = calloc(PROCESS_NAMES_MAX, sizeof(*names.items));
 	if (!names.items)
 		return -ENOMEM;
-	while (names.count < PROCESS_NAMES_MAX && (entry = readdir(folder)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			read_name(&names, dirfd(folder), entry->d_name);
+	while (names.count < PROCESS_NAMES_MAX && (entry = readdir(folder))) {
+		_cleanup_free_ char *name =
+			is_process(entry) ? read_name(dirfd(folder), entry->d_name) : NULL;
+
+		if (name && *name)
+			add_name(&names, name);
+	}
 	*ret_names = names;
 	return 0;
+}
+
+uint64_t process_names_number(const char *name, unsigned int *ret_count)
+{
+	_cleanup_(close_folder) DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+	uint64_t lowest = 0, number;
+
+	*ret_count = 0;
+	while (folder && (entry = readdir(folder))) {
+		_cleanup_free_ char *comm =
+			is_process(entry) ? read_name(dirfd(folder), entry->d_name) : NULL;
+
+		if (!comm || strncmp(comm, name, COMM_BYTES - 1) != 0)
+			continue;
+		number = strtoull(entry->d_name, NULL, 10);
+		lowest = lowest ? MIN(lowest, number) : number;
+		(*ret_count)++;
+	}
+	return lowest;
 }
 
 void process_names_done(struct process_names *names)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define PROCESS_NAMES_MAX 4096 /* different ones; further ones are not looked at */
 
@@ -19,6 +20,12 @@ struct process_names {
  */
 int process_names_read(struct process_names *ret_names);
 void process_names_done(struct process_names *names);
+
+/*
+ * The lowest number of a process that has this name, cut as the kernel cuts it, and how many there
+ * are. 0: none, or /proc cannot be read.
+ */
+uint64_t process_names_number(const char *name, unsigned int *ret_count);
 
 /* Whether a process has this name, or with `prefix` one that begins so. */
 bool process_names_has(const struct process_names *names, const char *comm, bool prefix);

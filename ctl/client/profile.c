@@ -18,6 +18,7 @@
 #include "ctl/client/calls.h"
 #include "ctl/client/own_agent.h"
 #include "ctl/client/profile_command.h"
+#include "ctl/client/profile_words.h"
 #include "ctl/client/subscription.h"
 #include "ctl/client/unit_cgroup.h"
 #include "ctl/events/reader.h"
@@ -69,8 +70,8 @@ static int check_form(const struct options *o)
 			"trocar: profile: want one of --report, --svg, --pprof and --jsonl\n");
 		return -EINVAL;
 	}
-	if (o->pprof && isatty(fileno(o->out))) {
-		fprintf(o->err, "trocar: profile: --pprof writes a gzipped file: send it to one\n");
+	if ((o->pprof || o->svg) && isatty(fileno(o->out))) {
+		fputs("trocar: profile: --pprof and --svg write files: send them to one\n", o->err);
 		return -EINVAL;
 	}
 	return 0;
@@ -492,6 +493,8 @@ int profile_call(const struct options *options, const char *const *arguments)
 	options = &unit.options;
 	if (options->cgroup || !arguments[0] || is_number(arguments[0]))
 		return capture_pid_or_cgroup(options, arguments);
+	if (!profile_words_command(options, arguments))
+		return COMMAND_USAGE;
 	return check_form(options) < 0 ? COMMAND_USAGE
 				       : profile_command_run(options, arguments, capture_cgroup);
 }

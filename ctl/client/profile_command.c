@@ -17,6 +17,7 @@
 
 #define NAME_BYTES 64
 #define NOT_RUN	   127 /* as sh(1) ends for a command that it cannot run */
+#define SIGNALLED  128 /* and the signal: as it ends for one that was killed */
 
 struct running {
 	const struct options *options;
@@ -102,10 +103,11 @@ static _Noreturn void become_command(const struct running *r, const char *const 
 {
 	char byte;
 
-	if (!enter_cgroup(r))
-		fail_command(r, r->name);
 	if (read(started_fd, &byte, 1) != 1)
 		_exit(NOT_RUN); /* there is no session, which was said */
+	/* Not before: the wait above would be in the capture. */
+	if (!enter_cgroup(r))
+		fail_command(r, r->name);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	signal(SIGINT, SIG_DFL); /* a shell's background job has it ignored */
 	execvp(command[0], (char *const *)command);
@@ -146,6 +148,7 @@ static int start_both(struct running *r, const char *const *command,
 	return r->command < 0 || r->capture < 0 ? -errno : 0;
 }
 
+/* Its end as a shell has it; that by Ctrl-C is no failure. */
 static int wait_for(pid_t pid)
 {
 	int status;
@@ -153,24 +156,29 @@ static int wait_for(pid_t pid)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return COMMAND_FAILED;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_FAILED;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	return WTERMSIG(status) == SIGINT ? COMMAND_FINE : SIGNALLED + WTERMSIG(status);
 }
 
-/* The command's end is the capture's. Ctrl-C reaches both, and this process waits for them. */
+/*
+ * The command's end is the capture's, and its status the one that counts, as for time(1). Ctrl-C
+ * reaches both, and this process waits for them.
+ */
 static int wait_for_both(const struct running *r)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
-	int status;
+	int captured, ended;
 	char byte;
 
 	sigaction(SIGINT, &ignore, NULL);
-	wait_for(r->command);
+	ended = wait_for(r->command);
 	kill(r->capture, SIGTERM);
-	status = wait_for(r->capture);
+	captured = wait_for(r->capture);
 	remove_cgroup(r);
 	if (read(r->failed[0], &byte, 1) == 1)
 		return COMMAND_FAILED;
-	return status;
+	return captured == COMMAND_FINE ? ended : captured;
 }
 
 int profile_command_run(const struct options *options, const char *const *command,

@@ -83,11 +83,17 @@ static void find_output(const struct json_node *status, struct faults *f)
 {
 	const struct json_node *last = paths_get(status, "output.last_error");
 	uint64_t dropped = paths_number(status, "output.dropped_lines");
+	uint64_t lost = paths_number(status, "output.lost_files");
 
 	if (dropped && begin_fault(f))
 		fprintf(f->out,
 			"%" PRIu64 " line%s dropped: the reader of the output is too slow\n",
 			dropped, dropped == 1 ? "" : "s");
+	if (lost && begin_fault(f))
+		fprintf(f->out,
+			"the output file was deleted or replaced%s: lines before that are not in the "
+			"file that is there now\n",
+			lost > 1 ? " more than once" : "");
 	if (!last || (json_node_is(last, JSON_INTEGER) && !json_node_i64(last)) || !begin_fault(f))
 		return;
 	fputs("the output cannot be written: error ", f->out);
@@ -197,19 +203,25 @@ static void put_count(const struct json_node *status, const char *path, const ch
 	fprintf(out, "%" PRIu64 " %s", n, n == 1 ? one : many);
 }
 
-/* The stalls of a watch, on what it stalled most: "io 4.6 s". */
+/* The stalls of a watch, on what it stalled most: "io 4.6 s". What cannot be read is no "no stall".
+ */
 static char *name_stall(const struct json_node *watch)
 {
 	static const char *const resources[] = { "cpu", "memory", "io" };
 	uint64_t most = 0;
 	size_t which = 0;
+	const struct json_node *follows;
+	bool unknown = false;
 	char time[TEXT_UNIT_BYTES], *text = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
 		char path[48];
 		uint64_t us;
 
+		snprintf(path, sizeof(path), "pressure.%s", resources[i]);
+		follows = paths_get(watch, path);
 		snprintf(path, sizeof(path), "pressure.%s.some_total_us", resources[i]);
+		unknown = unknown || (follows && !paths_get(watch, path));
 		us = paths_number(watch, path);
 		if (us > most) {
 			most = us;
@@ -217,7 +229,7 @@ static char *name_stall(const struct json_node *watch)
 		}
 	}
 	if (!most)
-		return strdup("no stall");
+		return strdup(unknown ? "pressure not known" : "no stall");
 	return asprintf(&text, "stalled on %s %s", resources[which], text_duration_us(most, time)) <
 			       0
 		       ? NULL
@@ -294,7 +306,7 @@ static void put_lost(const struct json_node *status, FILE *out)
 		const char *path, *one, *many;
 	} losses[] = {
 		{ "totals.lines_dropped", "line", "lines" },
-		{ "totals.lines_left_out", "line over its budget", "lines over their budget" },
+		{ "totals.lines_left_out", "line left out (budget)", "lines left out (budget)" },
 		{ "totals.events_lost", "event", "events" },
 		{ "totals.stale_ticks", "tick while the agent was stopped",
 		  "ticks while the agent was stopped" },

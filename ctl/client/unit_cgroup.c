@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ctl/cli/command_exit.h"
 #include "shared/files/cgroupfs.h"
@@ -13,9 +14,8 @@
 #define UNIT_BYTES  256	  /* UNIT_NAME_MAX of systemd */
 
 struct search {
-	char name[UNIT_BYTES + 16];
-	char *path;	      /* the first that has it */
-	char other[PATH_MAX]; /* one more */
+	const char *mount, *name;
+	struct unit_found *found;
 };
 
 /* A unit that has a cgroup ends in one of these; a name that does not is a service's. */
@@ -31,37 +31,108 @@ static bool has_suffix(const char *name)
 	return false;
 }
 
+static bool is_slice(const char *name, size_t bytes)
+{
+	const size_t suffix = strlen(".slice");
+
+	return bytes > suffix && !memcmp(name + bytes - suffix, ".slice", suffix);
+}
+
+/* Of `path`, which begins with '/'. A folder that has gone meanwhile counts as a user's. */
+static enum unit_owner find_owner(const char *mount, const char *path, uid_t *ret_uid)
+{
+	enum unit_owner owner = UNIT_OF_SYSTEM;
+	char folder[2 * PATH_MAX];
+	struct stat st;
+	size_t bytes;
+
+	*ret_uid = 0;
+	for (const char *at = path; *at; at += bytes) {
+		bytes = 1 + strcspn(at + 1, "/");
+		snprintf(folder, sizeof(folder), "%s%.*s", mount, (int)(at + bytes - path), path);
+		if (stat(folder, &st) < 0 || st.st_uid != 0) {
+			*ret_uid = st.st_uid;
+			return UNIT_OF_USER;
+		}
+		if (at[bytes] && !is_slice(at + 1, bytes - 1))
+			owner = UNIT_OF_ROOT;
+	}
+	return owner;
+}
+
 static int match_name(void *context, const char *path, uint64_t id)
 {
 	struct search *s = context;
-	char *to = s->path[0] ? s->other : s->path;
+	struct unit_found *f = s->found;
+	enum unit_owner owner;
+	uid_t uid;
 
 	(void)id;
-	if (!s->other[0] && !strcmp(strrchr(path, '/') + 1, s->name))
-		snprintf(to, PATH_MAX, "%s", path);
+	if (strcmp(strrchr(path, '/') + 1, s->name) != 0)
+		return 0;
+	owner = find_owner(s->mount, path, &uid);
+	if (f->path[0] && owner > f->owner)
+		return 0;
+	if (f->path[0] && owner == f->owner) {
+		snprintf(f->other, sizeof(f->other), "%s", path);
+		return 0;
+	}
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	f->other[0] = '\0';
+	f->owner = owner;
+	f->uid = uid;
 	return 0;
 }
 
-/* *ret_whole: all cgroups were looked at. */
-static int search_all(struct search *s, bool *ret_whole)
+int unit_cgroup_find(const char *mount, const char *name, struct unit_found *ret_found)
 {
-	struct cgroupfs_visitor visitor = { .found = match_name, .context = s };
+	struct search s = { .mount = mount, .name = name, .found = ret_found };
+	struct cgroupfs_visitor visitor = { .found = match_name, .context = &s };
 	struct cgroupfs_left left = { .cut = true };
+	int r;
+
+	*ret_found = (struct unit_found){ .path = "" };
+	r = cgroupfs_walk(AT_FDCWD, mount, CGROUPS_MAX, visitor, &left);
+	ret_found->whole = !left.cut && !left.unread.count;
+	return r;
+}
+
+static int search_all(const char *name, struct unit_found *ret_found)
+{
 	enum cgroup_mode mode;
 	char mount[PATH_MAX];
 	int r = cgroupfs_find_here(mount, sizeof(mount), &mode);
 
-	if (r == 0)
-		r = cgroupfs_walk(AT_FDCWD, mount, CGROUPS_MAX, visitor, &left);
-	*ret_whole = !left.cut && !left.unread.count;
-	return r;
+	return r < 0 ? r : unit_cgroup_find(mount, name, ret_found);
+}
+
+static int judge_found(const struct options *options, const char *name,
+		       const struct unit_found *found)
+{
+	if (found->other[0]) {
+		fprintf(options->err,
+			"trocar: there is more than one unit %s: want --cgroup %s or --cgroup %s\n",
+			name, found->path, found->other);
+		return COMMAND_FAILED;
+	}
+	if (!found->path[0]) {
+		fprintf(options->err, "trocar: no unit %s runs here%s: systemctl status %s\n", name,
+			found->whole ? "" : ", or it is among the cgroups that cannot be looked at",
+			name);
+		return COMMAND_FAILED;
+	}
+	fprintf(options->err, "trocar: unit %s is the cgroup %s", name, found->path);
+	if (found->owner == UNIT_OF_USER)
+		fprintf(options->err, ", of user %u", found->uid);
+	fputc('\n', options->err);
+	return COMMAND_FINE;
 }
 
 int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_unit)
 {
-	struct search s = { .path = ret_unit->path };
+	char name[UNIT_BYTES + 16];
+	struct unit_found found;
 	const char *unit = options->unit;
-	bool whole;
 	int r;
 
 	*ret_unit = (struct unit_cgroup){ .options = *options };
@@ -72,22 +143,13 @@ int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_u
 				      "and no --cgroup beside it\n");
 		return COMMAND_USAGE;
 	}
-	snprintf(s.name, sizeof(s.name), "%s%s", unit, has_suffix(unit) ? "" : ".service");
-	r = search_all(&s, &whole);
-	ret_unit->options.cgroup = s.path;
-	if (r == 0 && s.path[0] && !s.other[0])
-		return COMMAND_FINE;
-	if (r < 0)
+	snprintf(name, sizeof(name), "%s%s", unit, has_suffix(unit) ? "" : ".service");
+	r = search_all(name, &found);
+	if (r < 0) {
 		fprintf(options->err, "trocar: cannot read the cgroups: %s\n", strerror(-r));
-	else if (s.other[0])
-		fprintf(options->err,
-			"trocar: there is more than one unit %s: want --cgroup %s or "
-			"--cgroup %s\n",
-			s.name, s.path, s.other);
-	else
-		fprintf(options->err, "trocar: no unit %s runs here%s: systemctl status %s\n",
-			s.name,
-			whole ? "" : ", or it is among the cgroups that cannot be looked at",
-			s.name);
-	return COMMAND_FAILED;
+		return COMMAND_FAILED;
+	}
+	memcpy(ret_unit->path, found.path, sizeof(found.path));
+	ret_unit->options.cgroup = ret_unit->path;
+	return judge_found(options, name, &found);
 }

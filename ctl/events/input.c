@@ -38,6 +38,10 @@ static int open_file(const struct options *options, struct input *input, const c
 		return COMMAND_FAILED;
 	}
 	input->n++;
+	if (from_standard && isatty(file->fd))
+		fputs("trocar: reads event lines from the terminal: name a file, or --last; Ctrl-D "
+		      "ends them\n",
+		      options->err);
 	if (S_ISDIR(st.st_mode)) {
 		fprintf(options->err, "trocar: %s: is a folder: name files\n", name);
 		return COMMAND_FAILED;

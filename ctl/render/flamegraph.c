@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
@@ -208,8 +209,14 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(view_done) struct view view = { 0 };
-	int r = input_read(options, arguments, &input);
+	int r;
 
+	if (isatty(fileno(options->out))) {
+		fputs("trocar: flamegraph writes a picture for a browser: send it to a file\n",
+		      options->err);
+		return COMMAND_USAGE;
+	}
+	r = input_read(options, arguments, &input);
 	if (r == 0)
 		r = input_need_stacks(options, &input);
 	if (r)

@@ -20,6 +20,7 @@ struct parse {
 	int argc, at; /* argv[at] is the next argument */
 	void *options;
 	struct option_words *words;
+	bool words_only; /* behind "--" */
 	char *fault;
 };
 
@@ -248,13 +249,14 @@ static int take_option(struct parse *p)
 	return set_value(p, row, value);
 }
 
-static int take_word(const struct parse *p, const char *word)
+static int take_word(struct parse *p, const char *word)
 {
 	if (!p->words)
 		return refuse_argument(p, word, "no such argument here, only options");
 	if (p->words->count == OPTION_TABLE_WORDS_MAX)
 		return refuse_argument(p, word, "too many arguments");
 	p->words->items[p->words->count++] = word;
+	p->words->before += !p->words_only;
 	return 0;
 }
 
@@ -271,16 +273,15 @@ int option_table_parse(const struct option_table *table, uint64_t users, int arg
 		.words = words,
 		.fault = fault,
 	};
-	bool words_only = false;
 	int r;
 
 	r = set_presets(&p);
 	for (; r == 0 && p.at < argc; p.at++) {
 		const char *argument = argv[p.at];
 
-		if (!words_only && words && strcmp(argument, "--") == 0)
-			words_only = true;
-		else if (!words_only && argument[0] == '-' && argument[1])
+		if (!p.words_only && words && strcmp(argument, "--") == 0)
+			p.words_only = true;
+		else if (!p.words_only && argument[0] == '-' && argument[1])
 			r = take_option(&p);
 		else
 			r = take_word(&p, argument);

@@ -62,6 +62,7 @@ struct option_list {
 struct option_words {
 	const char *items[OPTION_TABLE_WORDS_MAX];
 	unsigned int count;
+	unsigned int before; /* of them stand before "--"; without one: all */
 };
 
 struct option_table {

@@ -74,8 +74,21 @@ def left_behind(number):
     return found
 
 
-def start(*words):
-    return subprocess.Popen([str(ROOT / "run"), "--demo", *words], stdin=subprocess.DEVNULL,
+def who_knows(variable, name):
+    """Our processes of a run that have this in their environment."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+            if name in words and re.search(r"/trocar-(consumer|loader)\b", words) and variable.encode() in (folder / "environ").read_bytes():
+                found.append(words)
+        except OSError:
+            continue
+    return found
+
+
+def start(*words, **more):
+    return subprocess.Popen([str(ROOT / "run"), "--demo", *words], stdin=subprocess.DEVNULL, env={**os.environ, **more},
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
@@ -139,6 +152,9 @@ def test_demo_story(t):
     master, slave = pty.openpty()
     home = t.folder / "home"
     home.mkdir()
+    for module in ("json", "sys", "os", "encodings"):
+        (home / f"{module}.py").write_text(f"open('{home}/was-here', 'w')\nraise SystemExit(1)\n")
+        os.chown(home / f"{module}.py", 64999, 64999)
     os.chown(home, 64999, 64999)
     process = subprocess.Popen([str(ROOT / "run"), "--demo"], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
                                cwd=home, env={**os.environ, "SUDO_UID": "64999", "SUDO_GID": "64999"},
@@ -146,6 +162,7 @@ def test_demo_story(t):
     os.close(slave)
     text = read_terminal(master).replace("\r\n", "\n")
     check(process.wait(30) == 0, text[-3000:])
+    check(not (home / "was-here").exists(), "root ran what lay in the current folder")
     shown = re.sub(r"\033\[[0-9;]*[mK]", "", text)
     before, report = shown.split("\n\n", 1)
     check('"type":' not in shown, "JSON on the terminal")
@@ -166,15 +183,17 @@ def test_demo_story(t):
 def test_demo_cut_short(t):
     """Ctrl-C in the middle of the demo leaves nothing."""
     before = users()
-    process = start()
+    process = start(SECRET_TOKEN="of-root")
     name = f"trocar-demo.{process.pid}"
     until(lambda: process.poll() is not None or (cgroup2_mount() / f"{name}-cpu").exists(), 120,
           "the demo did not begin")
     time.sleep(1)
     readable = readable_by_all(process.pid)
+    knowing = who_knows("SECRET_TOKEN=of-root", name)
     os.killpg(process.pid, signal.SIGINT)
     _, words = finish(process, 40)
     check(not readable, f"readable by everybody: {readable}")
+    check(not knowing, f"they have root's environment: {knowing}")
     check(process.returncode == 130, f"status {process.returncode}\n{words.decode()[-2000:]}")
     check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")
     check(users() == before, "the user trocar is not as it was")

@@ -65,8 +65,13 @@ def test_profile_a_cgroup(t):
 def test_profile_refused(t):
     """What cannot be is said in one line, at once."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
+    name = f"w{os.getpid()}-{t.comm}"[:15]
+    waiter = t.spawn("burn_cpu", 60, name=name)
+    before = set(os.listdir("/proc"))
     began = time.monotonic()
-    for words, status, part in ((("4194303", "5"), 1, "there is no process 4194303"), (("x-is-none", "5"), 1, "x-is-none: there is no such command"),
+    for words, status, part in ((("4194303", "5"), 1, "there is no process 4194303"), (("x-is-none", "5"), 2, "no process has this name"),
+                                (("--", "x-is-none"), 1, "x-is-none: there is no such command"),
+                                ((name, "5"), 2, f"runs as PID {waiter.pid}: trocar profile {waiter.pid}, or"),
                                 ((str(os.getpid()), "61"), 2, "SECONDS from 1 to 60"),
                                 ((str(os.getpid()), "5", "6"), 2, "usage: trocar profile PID [SECONDS]"),
                                 (("--cgroup", "/x-is-none", "5"), 1, "there is no cgroup /x-is-none"),
@@ -76,6 +81,8 @@ def test_profile_refused(t):
         said = agent.trocar("profile", *words, expect=status).stderr
         check(part in said, f"{words}: {said}")
     check_figure(time.monotonic() - began < 5, "it took long", t.load)
+    running = [pid for pid in set(os.listdir("/proc")) - before if name.encode() in command_line(pid)]
+    check(not running, f"a program was started: {running}")
 
 
 @pytest.mark.parallel(3)
@@ -138,6 +145,11 @@ def test_profile_a_command(t):
     check(any(s.startswith("burner;") and "spin_on_checkout_total" in s for s in stacks), f"{stacks}")
     check("said" in done.stderr and mark.exists(), done.stderr)
     no_cgroup_left()
+    for words, status in ((("false",), 1), (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -TERM $$"), 143)):
+        agent.trocar("profile", "--", *words, expect=status)
+    # What this command's own child waited for before it became the command is not the command's.
+    report = agent.trocar("profile", "--report", "--", "sleep", "0.5").stdout
+    check("pipe" not in report and "profile_call" not in report and "sleep" in report, report)
     mark.unlink()
     # Ctrl-C reaches all three processes.
     seen = len(agent.events)
@@ -222,12 +234,42 @@ def test_profile_without_an_agent(t):
     check(done.returncode == 3 and "as root it starts an agent" in done.stderr, f"{done}")
 
 
+TAKEN_OVER = r"""#!/bin/sh
+while [ $# -gt 0 ]; do [ "$1" != --user ] || user=$2; shift; done
+tr '\0' '\n' </proc/self/environ >"$0.environ" # as root yet: the folder is root's
+exec setpriv --reuid "$user" --regid "$user" --clear-groups sh -c '
+	printf "\033]0;x\007\033[2J\033]52;c;cm0=\007\302\233\342\200\256 fin\n" >&2
+	head -c 3000000 /dev/zero | tr "\0" x >&2
+	sleep 0.3 # the pipe was full
+	printf "\n\033]0;x\007\033[2J\033]52;c;cm0=\007\302\233\342\200\256 fin\n" >&2
+	exit 1'
+"""
+
+
+@pytest.mark.parallel(3)
+@pytest.mark.core
+def test_words_of_a_taken_over_consumer(t):
+    """What an agent of profile's own says comes to root's terminal tame and in bounds, and it knows nothing of root's
+    shell."""
+    stand_in = t.folder / "consumer"
+    stand_in.write_text(TAKEN_OVER)
+    stand_in.chmod(0o755)
+    done = subprocess.run([COMMAND, "profile", str(os.getpid()), "1"], stdin=subprocess.DEVNULL, capture_output=True, timeout=90,
+                          env={**os.environ, **OWN, "TROCAR_CONSUMER": str(stand_in), "SECRET_TOKEN": "x"})
+    check(done.returncode == 1 and b" failed:" in done.stderr, f"{done.returncode} {done.stderr[:300]}")
+    check(not re.search(rb"[\0-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae", done.stderr), done.stderr[-300:])
+    check(rb"\x1b]52" in done.stderr and len(done.stderr) <= 64 << 10, f"{len(done.stderr)} {done.stderr[-300:]}")
+    environment = stand_in.with_name("consumer.environ").read_text().split()
+    check({row.partition("=")[0] for row in environment} <= {"PATH", "LANG", "TERM", "PWD"}, f"{environment}")
+    check(not left_over(), f"{left_over()}")
+
+
 @pytest.mark.parallel(3)
 @pytest.mark.core
 def test_profile_a_unit(t):
     """By the name of its cgroup, which systemd gives after the unit; one that is there twice is refused, with both."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
-    shop, cart = (t.cgroup(f"{name}.service") for name in ("shop", "cart"))
+    shop, cart, part = (t.cgroup(name) for name in ("shop.service", "cart.service", "part.slice"))
     t.spawn("burn_cpu", 60, name="busy", cgroup=shop)
     for unit in (f"{t.name}-shop", f"{t.name}-shop.service"):
         out = agent.trocar("profile", "--unit", unit, 1).stdout
@@ -235,10 +277,17 @@ def test_profile_a_unit(t):
     check(f"cgroup {shop.path}" in agent.trocar("capture", "--unit", f"{t.name}-shop", "--during-ms", 100).stdout, "not its cgroup")
     said = agent.trocar("profile", "--unit", f"{t.name}-none", 1, expect=1).stderr
     check(f"no unit {t.name}-none.service runs here" in said, said)
-    (cart.folder / f"{t.name}-shop.service").mkdir()
+    # One of that name below another service is not the system's; one in a slice may be.
+    again = cart.folder / f"{t.name}-shop.service"
+    again.mkdir()
+    said = agent.trocar("capture", "--unit", f"{t.name}-shop", "--during-ms", 100, expect=None).stderr
+    again.rmdir()
+    check(f"{t.name}-shop.service is the cgroup {shop.path}\n" in said, said)
+    again = part.folder / f"{t.name}-shop.service"
+    again.mkdir()
     said = agent.trocar("profile", "--unit", f"{t.name}-shop", 1, expect=1).stderr
-    (cart.folder / f"{t.name}-shop.service").rmdir()
-    check("more than one unit" in said and said.count(f"{t.name}-shop.service") == 3, said)
+    again.rmdir()
+    check("is the cgroup" not in said and "more than one unit" in said and said.count(f"{t.name}-shop.service") == 3, said)
     agent.trocar("profile", "--unit", "a", "--cgroup", "/b", 1, expect=2)
 
 

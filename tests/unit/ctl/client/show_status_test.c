@@ -143,6 +143,20 @@ static void test_twelve_lines(void **state)
 	    "  and 4 more: trocar watches\n");
 }
 
+/* A file that cannot be read is not said to have no stall. */
+static void test_pressure_not_known(void **state)
+{
+	show_all_of(
+		"{}",
+		"[{\"cgroup\":\"/a\",\"rules\":[\"r\"],\"sessions\":1,\"pressure\":{\"cpu\":{\"by\":"
+		"\"none\",\"reason\":\"its pressure is switched off\"}}},"
+		"{\"cgroup\":\"/b\",\"rules\":[\"r\"],\"sessions\":1,\"pressure\":{\"cpu\":{\"by\":"
+		"\"scan\",\"some_total_us\":0}}}]",
+		"[]", false);
+	has("  /a  r  pressure not known  1 session\n");
+	has("  /b  r  no stall            1 session\n");
+}
+
 /* A fault is one line of the terminal, unless all is asked for. */
 static void test_narrow(void **state)
 {
@@ -170,7 +184,8 @@ UNIT_TESTS(show_status)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, forget, forget)
 	const struct CMUnitTest tests[] = {
-		TEST(unseen), TEST(not_well), TEST(twelve_lines), TEST(narrow), TEST(odd),
+		TEST(unseen), TEST(not_well), TEST(twelve_lines),
+		TEST(narrow), TEST(odd),      TEST(pressure_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,11 +188,16 @@ static void words_between(void **state)
 	assert_string_equal(words.items[0], "a");
 	assert_string_equal(words.items[1], "-");
 	assert_string_equal(words.items[2], "b");
+	assert_int_equal(words.before, 3);
 	assert_true(o.set);
 	assert_int_equal(PARSE_WORDS("--set", "--", "--number", "-s", "--"), 0);
 	assert_int_equal(words.count, 3);
 	assert_string_equal(words.items[0], "--number");
 	assert_string_equal(words.items[2], "--");
+	assert_int_equal(words.before, 0);
+	assert_int_equal(PARSE_WORDS("a", "--", "b"), 0);
+	assert_int_equal(words.count, 2);
+	assert_int_equal(words.before, 1);
 }
 
 /* As many words as there is room for, and one more. */
