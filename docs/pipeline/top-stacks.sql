@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- The stacks that cost most in the last hour, leaf first. A stack of several lines (parts) is put together
+-- The stacks that used most CPU time in the last hour, leaf first; top-waits.sql has what waited. A stack of several lines (parts) is put together
 -- again; only its first line has the weight. `missing` counts stacks of which a part never came.
 WITH stack AS (
 	SELECT host, rule, cgroup, session, line->>'phase' AS phase, line->>'comm' AS comm,
@@ -11,7 +11,7 @@ WITH stack AS (
 	FROM trocar_lines
 	LEFT JOIN LATERAL jsonb_array_elements(line->'frames')
 		WITH ORDINALITY AS f (frame, place) ON true
-	WHERE type = 'stack' AND ts > now() - interval '1 hour'
+	WHERE type = 'stack' AND line->>'signal' = 'oncpu' AND ts > now() - interval '1 hour'
 	GROUP BY host, rule, cgroup, session, phase, comm,
 		coalesce(line->>'stack_id', digest::text)
 )

@@ -18,7 +18,7 @@ import machine
 import parts
 from harness import ROOT, check, until
 
-QUERY = ROOT / "docs" / "pipeline" / "top-stacks.sql"
+QUERY, WAITS = (ROOT / "docs" / "pipeline" / name for name in ("top-stacks.sql", "top-waits.sql"))
 LINE_BYTES = 8096  # rsyslog cuts behind so many bytes; docs/pipeline.md sets --max-line-bytes to it
 REJECTED = "SELECT reason, length(line), left(line, 60), right(line, 60) FROM trocar_rejected"
 
@@ -159,6 +159,8 @@ def check_drop_in(text):
     own = next(row for row in unit.splitlines() if row.startswith("ExecStart="))
     check(any(row.startswith(own + " --output") for row in text.splitlines()),
           f"consumer-file.conf does not extend the unit's {own}")
+    # tests/vm reads the file as a user in adm: checks/reader.sh.
+    check({"LogsDirectory=", "UMask=0027"} <= set(text.splitlines()), "the folder's group or the file's mode is the unit's")
 
 
 def test_the_other_recipes_are_of_their_format(world):
@@ -264,8 +266,9 @@ def test_what_is_no_event_line_is_put_aside(world):
 
 def test_one_query_gives_the_top_stacks_of_the_last_hour(world):
     """Its first row is the function that spins, with the weight that the lines add up to."""
-    spin = [s for s in (json.loads(line) for line in world.valid()) if s["type"] == "stack" and
-            s["phase"] == "during" and "weight_ns" in s]
+    lines = [json.loads(line) for line in world.valid()]
+    spin = [s for s in lines if s["type"] == "stack" and s["signal"] == "oncpu" and s["phase"] == "during" and
+            "weight_ns" in s]
     rows = world.postgres.sql(QUERY.read_text(encoding="utf-8"))
     host, cgroup, comm, rule, cpu_s, percent, sessions, missing, frames = rows[0]
     check(frames.startswith("spin_at_the_bottom < descend_one_level < descend_one_level") or
@@ -276,6 +279,25 @@ def test_one_query_gives_the_top_stacks_of_the_last_hour(world):
     mine = sum(s["weight_ns"] for s in spin) / 1e9
     check(abs(total - mine) < 0.01 or len(rows) == 20, f"{total} s in SQL, {mine} s in the lines")
     note(f"{len(rows)} rows, first: {cpu_s} s, {percent} %, {frames[:60]}...")
+
+
+def query(world, path, lines):
+    """Its rows where the table has these lines alone; the table is as before then."""
+    inserts = "".join(f"INSERT INTO trocar_lines (line) VALUES ($x${json.dumps(line)}$x$);" for line in lines)
+    # A psql -c is one transaction, and one that does not commit leaves nothing.
+    return world.postgres.sql(f"BEGIN; DELETE FROM trocar_lines; {inserts} {path.read_text(encoding='utf-8')}")
+
+
+def test_time_of_waiting_is_not_cpu_time(world):
+    """Lines of a service that waited give no CPU seconds, and those of one that ran no seconds of waiting."""
+    stack = next(line for line in map(json.loads, world.valid()) if line["type"] == "stack" and line["phase"] == "during" and
+                 line["signal"] == "oncpu" and "weight_ns" in line and "part" not in line)
+    waits = [{**stack, "signal": "offcpu", "wait": kind, "idle": idle, "weight_ns": 3 * 10**9, "threads": 1, "mono_ns": n}
+             for n, (kind, idle) in enumerate((("lock", False), ("futex", True)))]
+    check(query(world, QUERY, waits) == [], "CPU seconds of what waited")
+    rows = query(world, WAITS, [stack, *waits])
+    check([(row[4], row[5]) for row in rows] == [("lock", "3.000")], f"{rows}")
+    check([float(row[4]) for row in query(world, QUERY, [stack, *waits])] == [round(stack["weight_ns"] / 1e9, 3)], "CPU time")
 
 
 class Noise(threading.Thread):

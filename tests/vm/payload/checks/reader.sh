@@ -48,8 +48,22 @@ rotation() {
 	check "its lines come into SQL" until_true 5 some "SELECT count(*) - $before FROM trocar_lines"
 }
 
+# What ships the file off the host reads it as a user in adm, also after the unit has started anew.
+shipper() {
+	local when
+	useradd --system --groups adm shipper
+	for when in "after the installation" "after a restart" "after a rotation"; do
+		[ "$when" != "after a restart" ] || check "it is restarted" systemctl restart trocar-consumer
+		[ "$when" != "after a rotation" ] || check "it is rotated" logrotate --force /etc/logrotate.d/trocar
+		check "a user in adm reads the lines $when" until_true 5 runuser -u shipper -- head -c 1 /var/log/trocar/events.jsonl
+		same "the folder $when" "$(stat -c '%a %U:%G' /var/log/trocar)" "2750 trocar:adm"
+		same "nobody else may read $when" "$(stat -c '%a %U:%G' /var/log/trocar/events.jsonl)" "640 trocar:adm"
+	done
+	userdel shipper
+}
+
 # As every installer of Debian leaves it; sudo asks for it.
 echo "127.0.1.1 $(hostname)" >>/etc/hosts
-steps walk sessions alert rotation
+steps walk sessions alert rotation shipper
 cat /var/log/trocar/events*.jsonl >"$results/reader.jsonl"
 systemctl stop trocar-consumer trocar-loader nginx
