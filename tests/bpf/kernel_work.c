@@ -42,12 +42,15 @@ static _Noreturn void leave(const char *what)
 /* A child that ends with its parent. */
 static pid_t fork_child(void)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
 	if (pid < 0)
 		leave("fork");
-	if (pid == 0)
+	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent) /* it has ended before: nobody tells of that */
+			_exit(0);
+	}
 	return pid;
 }
 

@@ -178,11 +178,13 @@ pid_t harness_spawn(const char *name, const char *mode, const char *dir)
 
 pid_t harness_start(void (*call)(void *context), void *context, const char *dir)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
 	assert_true(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(97);
 		if (join(dir) == 0)
 			call(context);
 		_exit(97);
