@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -70,21 +72,45 @@ int lock_dir_take(const char *path, int *ret_fd)
 	return r == -EAGAIN ? -EBUSY : r;
 }
 
+/* Reads a row of /proc/locks: "1: FLOCK ADVISORY WRITE 1234 00:1a:5678 0 EOF", proc_locks(5). */
+static bool read_row(char *row, pid_t *ret_pid, dev_t *ret_device, ino_t *ret_inode)
+{
+	char *fields[6], *rest = NULL, *end;
+	unsigned long first, second;
+
+	for (int i = 0; i < 6; i++) {
+		fields[i] = strtok_r(i ? NULL : row, " ", &rest);
+		if (!fields[i])
+			return false;
+	}
+	if (strcmp(fields[1], "FLOCK") != 0 || strcmp(fields[3], "WRITE") != 0)
+		return false;
+	*ret_pid = (pid_t)strtol(fields[4], NULL, 10);
+	first = strtoul(fields[5], &end, 16);
+	if (*end != ':')
+		return false;
+	second = strtoul(end + 1, &end, 16);
+	if (*end != ':')
+		return false;
+	*ret_device = makedev((unsigned int)first, (unsigned int)second);
+	*ret_inode = strtoul(end + 1, NULL, 10);
+	return true;
+}
+
 pid_t lock_dir_holder(const char *path)
 {
 	_cleanup_fclose_ FILE *locks = fopen("/proc/locks", "re");
-	unsigned int device_major, device_minor;
-	unsigned long inode;
 	char row[256];
 	struct stat st;
-	int pid;
+	dev_t device;
+	ino_t inode;
+	pid_t pid;
 
 	if (!locks || lstat(path, &st) < 0)
 		return 0;
 	while (fgets(row, sizeof(row), locks))
-		if (sscanf(row, "%*u: FLOCK %*s WRITE %d %x:%x:%lu", &pid, &device_major,
-			   &device_minor, &inode) == 4 &&
-		    makedev(device_major, device_minor) == st.st_dev && inode == st.st_ino)
+		if (read_row(row, &pid, &device, &inode) && device == st.st_dev &&
+		    inode == st.st_ino)
 			return pid;
 	return 0;
 }

@@ -37,7 +37,8 @@ static void test_sentences(void **state)
 		  "-fno-omit-frame-pointer keeps them" },
 		{ "[anon]", "no_perf_map", true,
 		  "[anon]: compiled at run time, and no /tmp/perf-PID.map names it: start the "
-		  "program so that it writes one" },
+		  "program so that it writes one (a JVM that runs, JDK 17 and later: jcmd PID "
+		  "Compiler.perfmap)" },
 		{ "[anon]", NULL, true, NULL },
 		{ "kernel", NULL, true, NULL },
 		{ "/opt/app", NULL, false, NULL },
