@@ -72,7 +72,7 @@ CASES = {
     "folded": [Case("folded", CART.name, wide=True)],
     "symbolize": [Case("symbolize", CART.name, wide=True)],
     "pprof": [Case("pprof", CART.name, status=USAGE)],
-    "flamegraph": [Case("flamegraph", CART.name, wide=True)],
+    "flamegraph": [Case("flamegraph", CART.name, status=USAGE)],
     "html": [Case("html", SHOP.name, status=USAGE)],
     "diff": [Case("diff", CART.name, wide=True), Case("diff", "--svg", CART.name, wide=True)],
     "check": [Case("check", status=None)],
