@@ -232,9 +232,13 @@ int BPF_PROG(block_getrq, struct bio *bio)
 	set_bio(bio, &r);
 	if (!bpf_map_update_elem(&block_open, &key, &r, BPF_NOEXIST))
 		return 0;
-	/* The kernel uses the bio again: what is left of the one before is lost. */
+	/*
+	 * The kernel uses the bio again: what is left of the one before is lost. That of no watch
+	 * hides nobody: its cgroup is told by its other requests.
+	 */
 	old = bpf_map_lookup_elem(&block_open, &key);
-	count_lost(old ? old->slot : r.slot, false);
+	if (!old || old->slot != NO_SLOT)
+		count_lost(old ? old->slot : r.slot, false);
 	if (old)
 		bpf_map_update_elem(&block_open, &key, &r, BPF_ANY);
 	return 0;

@@ -149,7 +149,7 @@ def test_profile_a_command(t):
         agent.trocar("profile", "--", *words, expect=status)
     # What this command's own child waited for before it became the command is not the command's.
     report = agent.trocar("profile", "--report", "--", "sleep", "0.5").stdout
-    check("pipe" not in report and "profile_call" not in report and "sleep" in report, report)
+    check("for a pipe" not in report and "profile_call" not in report and "nanosleep" in report, report)
     mark.unlink()
     # Ctrl-C reaches all three processes.
     seen = len(agent.events)
