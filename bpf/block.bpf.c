@@ -233,8 +233,8 @@ int BPF_PROG(block_getrq, struct bio *bio)
 	if (!bpf_map_update_elem(&block_open, &key, &r, BPF_NOEXIST))
 		return 0;
 	/*
-	 * The kernel uses the bio again: what is left of the one before is lost. That of no watch
-	 * hides nobody: its cgroup is told by its other requests.
+	 * The kernel uses the bio again: what is left of the one before is lost. One of no watch
+	 * hides no cgroup: the others of its cgroup are in the tables.
 	 */
 	old = bpf_map_lookup_elem(&block_open, &key);
 	if (!old || old->slot != NO_SLOT)

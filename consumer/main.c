@@ -230,7 +230,7 @@ static bool report_left(struct agent *a, const struct output_queue_left *left)
 		return false;
 	log_error("%s: %llu lines of %llu bytes were not written and are lost, the ends of %llu "
 		  "sessions among them",
-		  a->options.output, (unsigned long long)left->lines,
+		  output_queue_name(a->output), (unsigned long long)left->lines,
 		  (unsigned long long)left->bytes, (unsigned long long)left->sessions);
 	if (c && a->started && !a->ousted) {
 		c->lost_lines += left->lines;

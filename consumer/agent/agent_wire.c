@@ -115,7 +115,7 @@ static void wire_telemetry(struct agent *a)
 	health_init(&a->health, &a->telemetry, a->options.health_seconds);
 	a->losses = (struct losses){ .telemetry = &a->telemetry,
 				     .schedule = &a->schedule,
-				     .output = a->options.output };
+				     .output = output_queue_name(a->output) };
 	a->kernel_errors =
 		(struct kernel_errors){ &a->pins, &a->log, &a->watches, &a->schedule, &a->counts };
 	a->unseen = (struct cgroups_unseen){ .cgroups = &a->cgroups, .lines = &a->lines };

@@ -237,7 +237,7 @@ static uint64_t next_look(const struct rules_file *f)
 
 bool rules_file_changed(struct rules_file *f, bool asked, uint64_t *ret_again_ms)
 {
-	bool was_absent = f->absent, told = f->fd >= 0 && take_events(f);
+	bool was_absent = f->absent, written = f->fd >= 0 && take_events(f);
 	struct stat now = stat_path(f->path);
 
 	f->absent = false;
@@ -245,7 +245,7 @@ bool rules_file_changed(struct rules_file *f, bool asked, uint64_t *ret_again_ms
 		f->made = false;
 	} else if (!now.st_ino && !was_absent) {
 		f->absent = true; /* another one may be on its way into the place */
-	} else if (told || (asked && (!f->made || is_settled(&now)))) {
+	} else if (written || (asked && (!f->made || is_settled(&now)))) {
 		f->made = false;
 		f->seen = now;
 		*ret_again_ms = next_look(f);

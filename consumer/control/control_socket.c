@@ -21,7 +21,7 @@ int control_socket_clear(const struct sockaddr_un *address)
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
-	    errno == EAGAIN) /* its backlog is full: somebody listens */
+	    errno == EAGAIN) /* its backlog is full: a process listens */
 		return -EADDRINUSE;
 	if (errno != ECONNREFUSED && errno != ENOENT)
 		return -errno;

@@ -6,15 +6,15 @@
 #include <sys/un.h>
 
 /*
- * Removes a stale socket at the address. Returns 0 when nothing is there then; -EADDRINUSE when
- * somebody listens there; -EEXIST: it is no socket; -errno.
+ * Removes a stale socket at the address. Returns 0 when nothing is there then; -EADDRINUSE: a
+ * process listens there; -EEXIST: it is no socket; -errno.
  */
 int control_socket_clear(const struct sockaddr_un *address);
 
 /*
  * Binds with mode 0660 by umask(2). chmod(2) would follow a link that the directory's owner may
- * have put there meanwhile, with the consumer's privilege. Nobody can connect before listen(2). 0
- * or -errno.
+ * have put there meanwhile, with the consumer's privilege. A client can connect from listen(2) on.
+ * 0 or -errno.
  */
 int control_socket_bind(int fd, const struct sockaddr_un *address);
 

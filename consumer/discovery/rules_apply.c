@@ -243,7 +243,7 @@ static void say_unread(struct discovery *d, const char *source, int error)
 	rules_apply_say_rejected(d, source, NULL, &faults);
 }
 
-/* Waits for nobody: what is no regular file (a FIFO, say) is refused before it is opened. */
+/* Refuses what is no regular file before it opens it: an open of a FIFO waits for a writer. */
 static int read_rules(const char *path, char **ret_text, size_t *ret_bytes)
 {
 	_cleanup_close_ int held = -1, fd = -1;

@@ -102,7 +102,7 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 	return 0;
 }
 
-/* EAGAIN means that the counter is full: then who waits for it wakes in any case. */
+/* EAGAIN means that the counter is full: then the thread that waits for it wakes in any case. */
 static void raise_event(int fd)
 {
 	const uint64_t one = 1;
@@ -253,8 +253,7 @@ static void open_again(struct output *o)
 	o->write_at_ns = 0;
 }
 
-/* A file without a name takes what nobody will read: opens the path again before more is written.
- */
+/* Opens the path again before more is written to a file that has lost its name. */
 static void look_for_file(struct output *o, uint64_t now_ns)
 {
 	if (o->reopening || !output_sink_is_lost(&o->sink, now_ns))
@@ -473,4 +472,9 @@ enum output_queue_kind output_queue_kind(const struct output *o)
 const char *output_queue_path(const struct output *o)
 {
 	return o->sink.path;
+}
+
+const char *output_queue_name(const struct output *o)
+{
+	return o->sink.path ? o->sink.path : "standard output";
 }

@@ -80,6 +80,9 @@ void output_queue_free(struct output *o);
 
 enum output_queue_kind output_queue_kind(const struct output *o);
 
+/* Returns what people call it in a message: the path, or "standard output". */
+const char *output_queue_name(const struct output *o);
+
 /*
  * Returns the output's path, which Landlock must leave writable, with its directory, for
  * output_queue_reopen; NULL for stdout.

@@ -86,7 +86,7 @@ static int open_path(const struct output_sink *sink)
 	return open_file(sink->path);
 }
 
-/* Whether nobody can open it again: proc(5) has no path for it. */
+/* Whether it can be opened no second time: proc(5) has no path for it. */
 static bool is_nameless(int fd)
 {
 	char name[32], target[16] = "";

@@ -45,7 +45,7 @@ static bool is_missing(int error)
 	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP;
 }
 
-/* Tells a cgroup without the file from one that has gone; a kernel without PSI has none at all. */
+/* Whether the cgroup lives and lacks the file. False without PSI, where no cgroup has one. */
 static bool is_switched_off(const struct pressure *p, const struct watch *w, enum resource resource)
 {
 	_cleanup_close_ int fd = -1;

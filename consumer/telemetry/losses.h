@@ -18,7 +18,7 @@ struct telemetry;
 struct losses {
 	const struct telemetry *telemetry; /* borrowed, as the next two */
 	struct schedule *schedule;
-	const char *output; /* as in the options */
+	const char *output; /* output_queue_name */
 	uint64_t checked_ns;
 	uint64_t dropped_lines, write_errors, lost_files, processes_full, matches_full,
 		modules_refused, bad_records;

@@ -331,7 +331,7 @@ static void unload_programs(struct keeper *k)
 	const char *words[] = { k->loader, "unload", "--bpf-dir", k->bpf, NULL };
 	pid_t pid;
 
-	take_said(k); /* those who filled the pipe have ended: the loader finds room */
+	take_said(k); /* the programs that filled the pipe have ended: the loader finds room */
 	pid = k->loaded ? start_program(k, words) : 0;
 	if (pid > 0 && !wait_well(pid))
 		fprintf(stderr, "trocar: %s could not be unloaded; %s unload --bpf-dir %s\n",

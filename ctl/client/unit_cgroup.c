@@ -50,7 +50,9 @@ static enum unit_owner find_owner(const char *mount, const char *path, uid_t *re
 	for (const char *at = path; *at; at += bytes) {
 		bytes = 1 + strcspn(at + 1, "/");
 		snprintf(folder, sizeof(folder), "%s%.*s", mount, (int)(at + bytes - path), path);
-		if (stat(folder, &st) < 0 || st.st_uid != 0) {
+		if (stat(folder, &st) < 0)
+			st.st_uid = (uid_t)-1;
+		if (st.st_uid != 0) {
 			*ret_uid = st.st_uid;
 			return UNIT_OF_USER;
 		}

@@ -227,6 +227,7 @@ class KernelSide:
                     "--always", "none" if broker else "oncpu", *LOAD, *load, seconds=120)
         except Exception:
             self.unload()
+            shutil.rmtree(folder)  # the next test of the file tries anew, and says why it cannot be
             raise
         self.ids = self.find_ids()
 

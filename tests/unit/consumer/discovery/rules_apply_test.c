@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "consumer/discovery/rules_apply.h"
@@ -272,6 +273,12 @@ static void test_bad_file(void **state)
 	assert_int_equal(rules_apply_file(&fake->a.discovery), -EFBIG);
 	expect_unread("longer than 1 MiB");
 	assert_int_equal(fake_count(fake, "rules.rejected"), 2);
+	/* A FIFO without a writer: an open would wait for one. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(rules_apply_file(&fake->a.discovery), -EINVAL);
+	expect_unread("no regular file");
+	assert_int_equal(unlink(path), 0);
 	write_file(faulty, strlen(faulty));
 	assert_int_equal(rules_apply_file(&fake->a.discovery), -EINVAL);
 	assert_ptr_equal(fake->a.active.set, before);

@@ -2,6 +2,10 @@
 /* What a session's ledger counts: phases, the pre-roll, losses by their time, what is expected. */
 #include "tests/unit/consumer/testing/session_testing.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /*
@@ -217,6 +221,51 @@ static void test_expected_reason(void **state)
 	assert_non_null(strstr(fake_text(ledger_of(choice), "expected_reason"), "not counted"));
 }
 
+static void put_usage(const char *text)
+{
+	int fd = openat(fake->a.cgroups.mount_fd, "unit/session/cpu.stat",
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* A service that is restarted has a new cgroup of the old name, whose CPU time begins at 0. */
+static void test_expected_of_a_restart(void **state)
+{
+	_cleanup_json_ json_object *grown = NULL, *anew = NULL;
+	char folder[] = "/tmp/oncpu_test.XXXXXX";
+	struct session *s;
+	int mount_fd;
+
+	if (!fake)
+		skip();
+	mount_fd = fake->a.cgroups.mount_fd;
+	assert_non_null(mkdtemp(folder));
+	fake->a.cgroups.mount_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(fake->a.cgroups.mount_fd, "unit", 0700), 0);
+	assert_int_equal(mkdirat(fake->a.cgroups.mount_fd, "unit/session", 0700), 0);
+	put_usage("usage_usec 7000000\n");
+	s = start(TRIGGER_EXEC);
+	put_usage("usage_usec 9000000\n");
+	end(s);
+	grown = fake_last(fake, "session.end");
+	assert_int_equal(number(ledger_of(grown), "expected"), 2 * (int64_t)fake->a.pins.abi.hz);
+	s = start(TRIGGER_REQUEST); /* the rule is in its cooldown */
+	put_usage("usage_usec 40\n");
+	end(s);
+	anew = fake_last(fake, "session.end");
+	assert_null(json_object_object_get(ledger_of(anew), "expected"));
+	assert_non_null(strstr(fake_text(ledger_of(anew), "expected_reason"), "begins at 0"));
+	assert_int_equal(unlinkat(fake->a.cgroups.mount_fd, "unit/session/cpu.stat", 0), 0);
+	assert_int_equal(unlinkat(fake->a.cgroups.mount_fd, "unit/session", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(fake->a.cgroups.mount_fd, "unit", AT_REMOVEDIR), 0);
+	close(fake->a.cgroups.mount_fd);
+	fake->a.cgroups.mount_fd = mount_fd;
+	assert_int_equal(rmdir(folder), 0);
+}
+
 /* The stacks of all sessions take from one budget, and give back when they are written. */
 static void test_stack_budget(void **state)
 {
@@ -250,6 +299,7 @@ UNIT_TESTS(oncpu)
 		EACH(test_evicted_pre_roll),
 		EACH(test_evicted_before_pre_roll),
 		EACH(test_expected_reason),
+		EACH(test_expected_of_a_restart),
 		EACH(test_stack_budget),
 	};
 
