@@ -11,7 +11,7 @@ import threading
 from bed import LIBC, Skip
 
 FILE = 2  # its node
-LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, INIT = 1, 2, 3, 14, 15, 17, 26
+LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, FLUSH, INIT = 1, 2, 3, 14, 15, 17, 25, 26
 HEADER = struct.Struct("=IIQQIIII")
 
 
@@ -66,7 +66,7 @@ class HeldFs:
             _, opcode, unique, node, *_ = HEADER.unpack_from(request)
             if opcode == FORGET:
                 continue
-            if self.held:
+            if self.held and opcode != FLUSH:  # for that one a process waits at its end, also when it is killed
                 self.asked.set()
                 self.asked_for.add(opcode)
                 continue
