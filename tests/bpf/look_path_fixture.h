@@ -52,11 +52,13 @@ static inline void wait_for_lock(int fd)
 		_exit(3);
 	if (!fork()) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (fcntl(fd, F_SETLK, &lock) == 0 && write(ready[1], "x", 1) == 1)
+		/* The child of the last scene may have the lock until it has died. */
+		if (fcntl(fd, F_SETLKW, &lock) == 0 && write(ready[1], "x", 1) == 1)
 			for (;;)
 				pause();
 		_exit(4);
 	}
+	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1)
 		_exit(5);
 	for (;;)
