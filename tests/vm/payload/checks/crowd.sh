@@ -87,11 +87,10 @@ same "it ends on SIGTERM" $? 0
 same "so many were matched" "$(grep -c '"type":"process.match"' "$events")" $((many + 1))
 turn=$(longest_turn)
 figure "crowd, longest turn ms" "$turn"
-# Measured 53 to 67 ms where all is emulated, some 20 times slower; other machines may run beside this one. How long the
-# crowd itself took, 10 s there, says how slow it is today (602 ms with 62 s, 750 ms with 100 s): a turn may take a
-# fiftieth of that.
+# Measured 53 to 67 ms where all is emulated, some 20 times slower, and up to 770 ms beside other work on the host. One
+# turn that took all of the crowd would last as long as all of its CPU time, half a minute.
 limit=50
-! in_machine || limit=$((there_s > 25 ? 20 * there_s : 500))
+! in_machine || limit=2000
 figure "crowd, a turn may take ms" "$limit"
 check "no turn is longer than it may be" test "$turn" -gt 0 -a "$turn" -le $limit
 check "trocar-loader unload" "$loader" unload --bpf-dir "$bpf_dir"
