@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- The stacks that used most CPU time in the last hour, leaf first; top-waits.sql has what waited. A stack of several lines (parts) is put together
--- again; only its first line has the weight. `missing` counts stacks of which a part never came.
+-- The stacks that used most CPU time in the last hour, leaf first; top-waits.sql has what waited. A stack of several
+-- lines (parts) is put together again; only its first line has the weight. `missing` counts stacks of which a part
+-- never came.
 WITH stack AS (
 	SELECT host, rule, cgroup, session, line->>'phase' AS phase, line->>'comm' AS comm,
 		max(weight_ns) AS weight_ns,
