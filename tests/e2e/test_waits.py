@@ -261,7 +261,8 @@ def test_scaled(t):
             told = [s for s in mine if s.get("wait") == kind]
             # The accounts begin when the broker has attached the program: their share of the time since counts.
             wanted = blocked_ns * end["duration_ms"] / (line["wall_ns"] / line["threads"] / 1e6) / 1e6
-            if sum(s["count"] for s in told) < 10 or not 0.5 <= wanted / weight_ms(told) <= 2:
+            # Beyond a factor of 2 the consumer scales nothing; near it the two may differ on which side it is.
+            if sum(s["count"] for s in told) < 10 or not 0.55 <= wanted / weight_ms(told) <= 1.8:
                 continue
             exact, weighed = exact + wanted, weighed + weight_ms(told)
             check(abs(weight_ms(told) - wanted) <= max(15, 0.01 * wanted), f"{name} {kind}: {weight_ms(told)}, not {wanted}")
