@@ -2,23 +2,14 @@
 #include "consumer/jit/perf_map.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "shared/files/regular.h"
 #include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
-#include "shared/tools/io.h"
 #include "shared/tools/macro.h"
 
-#define STATUS_BYTES_MAX 16384 /* of /proc/PID/status and stat */
-#define HEX_DIGITS_MAX	 16
-#define CLOCK_SLACK_S	 5
+#define HEX_DIGITS_MAX 16
 
 /* A line of the file. Its place in the list is its age: the last line of the file comes first. */
 struct entry {
@@ -30,6 +21,7 @@ struct entry {
 struct piece {
 	uint64_t start;
 	uint32_t entry; /* NO_ENTRY: none */
+	bool reused;	/* another function was there when the samples began, or has been since */
 };
 
 #define NO_ENTRY UINT32_MAX
@@ -41,7 +33,8 @@ struct jit_map {
 	size_t piece_count;
 	char *names; /* owned */
 	size_t names_bytes, names_space;
-	bool cut; /* lines before those that were read are left out */
+	size_t fresh; /* entries that may be younger than the samples: the first ones of the list */
+	bool cut;     /* lines before those that were read are left out */
 };
 
 static void perf_map_freep(struct jit_map **map)
@@ -195,34 +188,68 @@ static uint64_t end_of(const struct sweep *s, uint32_t entry)
 	return s->map->entries[entry].start + s->map->entries[entry].size;
 }
 
-/* Adds a piece from `start` on, unless the one before is of the same entry. */
-static void push_piece(struct jit_map *map, uint64_t start, uint32_t entry)
+/* Adds a piece, unless it goes on with the one before. */
+static void push_piece(struct jit_map *map, struct piece piece)
 {
-	if (map->piece_count > 0 && map->pieces[map->piece_count - 1].entry == entry)
+	const struct piece *last = map->pieces + map->piece_count - 1;
+
+	if (map->piece_count > 0 && last->entry == piece.entry && last->reused == piece.reused)
 		return;
-	map->pieces[map->piece_count++] = (struct piece){ .start = start, .entry = entry };
+	map->pieces[map->piece_count++] = piece;
+}
+
+static void pop_ended(struct sweep *s, uint64_t address)
+{
+	while (s->heap_count > 0 && end_of(s, s->heap[0]) <= address)
+		pop_heap(s);
 }
 
 /*
- * Writes the piece at `address` and returns where the next one begins: where the newest entry there
- * ends, or where the next entry begins. Each entry begins once and ends once, so there are at most
- * two pieces for each.
+ * Whether a sample at `address` may be of another function than the newest one there: that one may
+ * be younger than the sample, and the next one is not an old entry of the same name. *ret_until is
+ * lowered to where this may change.
+ */
+static bool is_reused(struct sweep *s, uint64_t address, uint64_t *ret_until)
+{
+	const struct jit_map *map = s->map;
+	uint32_t newest = s->heap[0], second;
+	bool reused = false;
+
+	if (newest >= map->fresh)
+		return false;
+	pop_heap(s);
+	pop_ended(s, address);
+	if (s->heap_count > 0) {
+		second = s->heap[0];
+		reused = second < map->fresh || strcmp(map->names + map->entries[newest].text,
+						       map->names + map->entries[second].text) != 0;
+		*ret_until = MIN(*ret_until, end_of(s, second));
+	}
+	push_heap(s, newest);
+	return reused;
+}
+
+/*
+ * Writes the piece at `address` and returns where the next one begins: where an entry begins, or
+ * where one of the two newest ends. Each entry begins once and ends once, so there are at most two
+ * pieces for each.
  */
 static uint64_t sweep_piece(struct sweep *s, uint64_t address)
 {
+	struct piece piece = { .start = address, .entry = NO_ENTRY };
 	uint64_t next;
 
 	while (s->next < s->map->count && s->sorted[s->next].start == address)
 		push_heap(s, s->sorted[s->next++].entry);
-	while (s->heap_count > 0 && end_of(s, s->heap[0]) <= address)
-		pop_heap(s);
+	pop_ended(s, address);
 	next = s->next < s->map->count ? s->sorted[s->next].start : UINT64_MAX;
-	if (s->heap_count == 0) {
-		push_piece(s->map, address, NO_ENTRY);
-		return next;
+	if (s->heap_count > 0) {
+		piece.entry = s->heap[0];
+		next = MIN(next, end_of(s, piece.entry));
+		piece.reused = is_reused(s, address, &next);
 	}
-	push_piece(s->map, address, s->heap[0]);
-	return MIN(next, end_of(s, s->heap[0]));
+	push_piece(s->map, piece);
+	return next;
 }
 
 /*
@@ -254,7 +281,7 @@ static int cut_pieces(struct jit_map *map)
 	return 0;
 }
 
-int perf_map_parse(const char *text, size_t bytes, struct jit_map **ret_map)
+int perf_map_parse(const char *text, size_t bytes, size_t old_bytes, struct jit_map **ret_map)
 {
 	_cleanup_(perf_map_freep) struct jit_map *map = calloc(1, sizeof(*map));
 	int r;
@@ -268,6 +295,8 @@ int perf_map_parse(const char *text, size_t bytes, struct jit_map **ret_map)
 		r = take_line(map, text + start, bytes - start);
 		if (r < 0)
 			return r;
+		if (bytes > old_bytes)
+			map->fresh = map->count;
 		bytes = before ? start - 1 : 0;
 	}
 	map->cut = bytes > 0;
@@ -278,9 +307,10 @@ int perf_map_parse(const char *text, size_t bytes, struct jit_map **ret_map)
 	return 0;
 }
 
-const char *perf_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start)
+enum reason perf_map_find(const struct jit_map *map, uint64_t address, const char **ret_fn,
+			  uint64_t *ret_start)
 {
-	const struct entry *found;
+	const struct piece *found;
 	size_t low = 0, high = map->piece_count;
 
 	while (low < high) {
@@ -291,197 +321,23 @@ const char *perf_map_find(const struct jit_map *map, uint64_t address, uint64_t 
 		else
 			high = middle;
 	}
-	if (low == 0 || map->pieces[low - 1].entry == NO_ENTRY)
-		return NULL;
-	found = &map->entries[map->pieces[low - 1].entry];
-	*ret_start = found->start;
-	return map->names + found->text;
+	found = map->pieces + low - 1;
+	if (low == 0 || found->entry == NO_ENTRY)
+		return map->cut ? REASON_PERF_MAP_CUT : REASON_NO_SYMBOL;
+	if (found->reused)
+		return REASON_CODE_REUSED;
+	*ret_start = map->entries[found->entry].start;
+	*ret_fn = map->names + map->entries[found->entry].text;
+	return REASON_NONE;
 }
 
-bool perf_map_is_cut(const struct jit_map *map)
+void perf_map_set_cut(struct jit_map *map)
 {
-	return map->cut;
+	map->cut = true;
 }
 
 size_t perf_map_bytes(const struct jit_map *map)
 {
 	return sizeof(*map) + map->space * sizeof(*map->entries) +
 	       map->piece_count * sizeof(*map->pieces) + map->names_space;
-}
-
-/*
- * Returns the text after `key` in /proc/PID/status, up to the end of the line; NULL when there is
- * none.
- */
-static const char *status_field(const char *status, const char *key)
-{
-	const char *at = strstr(status, key);
-
-	return at && (at == status || at[-1] == '\n') ? at + strlen(key) : NULL;
-}
-
-/* Skips blanks and reads the number at *at, and moves *at past it; false when there is none. */
-static bool take_decimal(const char **at, uint64_t *ret_number)
-{
-	char *end;
-
-	*at += strspn(*at, " \t");
-	if (**at < '0' || **at > '9')
-		return false;
-	*ret_number = strtoull(*at, &end, 10);
-	*at = end;
-	return true;
-}
-
-/* Whether the process started at that time, by the 22nd field of /proc/PID/stat, in clock ticks. */
-static bool started_at(const char *folder, uint64_t start_ns)
-{
-	_cleanup_free_ char *stat = NULL;
-	uint64_t ticks;
-	char path[64];
-	size_t bytes;
-	const char *at;
-
-	snprintf(path, sizeof(path), "%s/stat", folder);
-	if (io_read_file(AT_FDCWD, path, STATUS_BYTES_MAX, &stat, &bytes) < 0)
-		return false;
-	at = strrchr(stat, ')'); /* field 2 is its name, which may contain anything */
-	for (unsigned int word = 2; at && word < 22; word++)
-		at = strchr(at + 1, ' ');
-	if (!at || !take_decimal(&at, &ticks))
-		return false;
-	return ticks == start_ns / (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
-/*
- * Returns the user of a living process whose own process id is the host's. In another PID namespace
- * its file has another name, and a file with this name on the host belongs to another process.
- */
-static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
-{
-	_cleanup_free_ char *status = NULL;
-	const char *uids, *pids;
-	uint64_t number, effective;
-	char folder[32], path[64];
-	size_t bytes;
-
-	snprintf(folder, sizeof(folder), "/proc/%u", process->tgid);
-	snprintf(path, sizeof(path), "%s/status", folder);
-	if (io_read_file(AT_FDCWD, path, STATUS_BYTES_MAX, &status, &bytes) < 0 ||
-	    !started_at(folder, process->start_ns))
-		return REASON_PROCESS_GONE;
-	uids = status_field(status, "Uid:");
-	pids = status_field(status, "NSpid:");
-	if (!uids || !take_decimal(&uids, &number) || !take_decimal(&uids, &effective))
-		return REASON_NO_PERF_MAP;
-	/* The field has one number for each namespace, from the host's inwards. */
-	if (pids && take_decimal(&pids, &number) && take_decimal(&pids, &number))
-		return REASON_NO_PERF_MAP;
-	*ret_uid = (uid_t)effective;
-	return REASON_NONE;
-}
-
-/*
- * Whether the file was last written before the process started: then an earlier process with the
- * same number left it. Both times come from clocks that may be set in between, hence the slack.
- */
-static bool is_left(const struct stat *st, const struct process_key *process)
-{
-	int64_t age_ns = (int64_t)(clock_boot_ns() - process->start_ns);
-	int64_t began_s = ((int64_t)clock_real_ns() - age_ns) / 1000000000;
-
-	return st->st_mtime < began_s - CLOCK_SLACK_S;
-}
-
-static enum reason open_map(const char *path, uid_t owner, const struct process_key *process,
-			    int *ret_fd)
-{
-	_cleanup_close_ int held_fd = -1;
-	struct stat st;
-	int fd;
-
-	held_fd = regular_hold_local(path, &st);
-	if (held_fd == -EINVAL)
-		return REASON_NOT_REGULAR;
-	if (held_fd < 0)
-		return held_fd == -EACCES ? REASON_NO_PERMISSION : REASON_NO_PERF_MAP;
-	if (st.st_uid != owner || is_left(&st, process))
-		return REASON_OTHER_FILE;
-	fd = regular_open(held_fd);
-	if (fd < 0)
-		return fd == -EACCES ? REASON_NO_PERMISSION : REASON_NO_PERF_MAP;
-	*ret_fd = fd;
-	return REASON_NONE;
-}
-
-/* Reads at most `space` bytes from `offset` on; returns how many. */
-static ssize_t read_part(int fd, char *text, size_t space, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < space) {
-		ssize_t n = pread(fd, text + done, space - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
-enum reason perf_map_open(const char *folder, const struct process_key *process, int *ret_fd)
-{
-	enum reason reason;
-	char path[4096];
-	uid_t owner = 0;
-
-	reason = owner_of(process, &owner);
-	if (reason != REASON_NONE)
-		return reason;
-	if (snprintf(path, sizeof(path), "%s/perf-%u.map", folder, process->tgid) >=
-	    (int)sizeof(path))
-		return REASON_NO_PERF_MAP;
-	return open_map(path, owner, process, ret_fd);
-}
-
-/* Returns the first whole line of a part of a file, which begins within some line. */
-static const char *skip_broken_line(const char *text, size_t bytes)
-{
-	const char *end = memchr(text, '\n', bytes);
-
-	return end ? end + 1 : text + bytes;
-}
-
-enum reason perf_map_load(int fd, const struct process_key *process, struct jit_map **ret_map)
-{
-	_cleanup_free_ char *text = NULL;
-	const char *begin;
-	uint64_t bytes, offset;
-	struct stat st;
-	ssize_t n;
-
-	if (fstat(fd, &st) < 0)
-		return REASON_READ_ERROR;
-	if (!S_ISREG(st.st_mode))
-		return REASON_NOT_REGULAR;
-	if (is_left(&st, process))
-		return REASON_OTHER_FILE;
-	bytes = (uint64_t)st.st_size;
-	offset = bytes > PERF_MAP_BYTES_MAX ? bytes - PERF_MAP_BYTES_MAX : 0;
-	bytes = MIN(bytes, (uint64_t)PERF_MAP_BYTES_MAX);
-	text = malloc((size_t)bytes + 1);
-	if (!text)
-		return REASON_NO_MEMORY;
-	n = read_part(fd, text, (size_t)bytes, offset);
-	if (n < 0)
-		return REASON_READ_ERROR;
-	begin = offset > 0 ? skip_broken_line(text, (size_t)n) : text;
-	if (perf_map_parse(begin, (size_t)(text + n - begin), ret_map) < 0)
-		return REASON_NO_MEMORY;
-	(*ret_map)->cut |= offset > 0;
-	return REASON_NONE;
 }

@@ -2,11 +2,13 @@
 #include "consumer/jit/perf_map_files.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "consumer/jit/perf_map.h"
+#include "consumer/jit/perf_map_read.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 enum state {
 	FREE,
@@ -168,18 +170,36 @@ static enum reason open_now(struct perf_map_files *f, const struct process_key *
 	return f->borrow(f->borrow_context, process, ret_fd) == 0 ? REASON_NONE : reason;
 }
 
+/* Keeps a mark, unless the last one says as much; the oldest goes when there are too many. */
+static void add_mark(struct perf_map_file *item, const struct perf_map_mark *mark)
+{
+	size_t kept = MIN((size_t)item->mark_count, (size_t)PERF_MAP_MARKS - 1);
+
+	if (item->mark_count > 0 && item->marks[0].bytes == mark->bytes &&
+	    item->marks[0].tail == mark->tail)
+		return;
+	memmove(item->marks + 1, item->marks, kept * sizeof(*item->marks));
+	item->marks[0] = *mark;
+	item->mark_count = (uint8_t)(kept + 1);
+}
+
 /* Opens one file without the lock, because the main thread may need it meanwhile. */
 static void serve_one(struct perf_map_files *f, struct perf_map_file *item)
 {
 	struct process_key process = item->process;
+	struct perf_map_mark mark;
 	enum reason reason;
+	bool marked;
 	int fd = -1;
 
 	item->state = OPENING;
 	pthread_mutex_unlock(&f->lock);
 	reason = open_now(f, &process, &fd);
+	marked = fd >= 0 && perf_map_mark_take(fd, &mark);
 	pthread_mutex_lock(&f->lock);
 	item->fd = fd;
+	if (marked)
+		add_mark(item, &mark);
 	if (reason != REASON_PROCESS_GONE || !item->tries)
 		item->reason = reason;
 	item->tried_ns = clock_mono_ns();
@@ -211,11 +231,44 @@ static void close_gone(struct perf_map_files *f)
 	}
 }
 
+/*
+ * Marks the open files. Without the lock, because a file may have to be read: only this thread
+ * closes a file or gives its place to another.
+ */
+static void mark_open(struct perf_map_files *f)
+{
+	f->mark_wanted = false;
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++) {
+		struct perf_map_file *item = &f->items[i];
+		struct perf_map_mark mark;
+		int fd = item->state == TRIED ? item->fd : -1;
+		bool marked;
+
+		if (fd < 0)
+			continue;
+		pthread_mutex_unlock(&f->lock);
+		marked = perf_map_mark_take(fd, &mark);
+		pthread_mutex_lock(&f->lock);
+		if (marked)
+			add_mark(item, &mark);
+	}
+}
+
+void perf_map_files_mark(struct perf_map_files *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->mark_wanted = true;
+	pthread_mutex_unlock(&f->lock);
+	wake_opener(f);
+}
+
 void perf_map_files_serve(struct perf_map_files *f, bool idle)
 {
 	struct perf_map_file *item;
 
 	pthread_mutex_lock(&f->lock);
+	if (f->mark_wanted)
+		mark_open(f);
 	while ((item = find_state(f, WANTED)))
 		serve_one(f, item);
 	while ((item = find_state(f, LEFT)))
@@ -239,6 +292,22 @@ uint64_t perf_map_files_due_ns(struct perf_map_files *f)
 		due = none->gone_ns;
 	pthread_mutex_unlock(&f->lock);
 	return due ? due + PERF_MAP_FILES_LINGER_NS : 0;
+}
+
+size_t perf_map_files_marks(struct perf_map_files *f, const struct process_key *process,
+			    struct perf_map_mark marks[PERF_MAP_MARKS])
+{
+	const struct perf_map_file *item;
+	size_t count = 0;
+
+	pthread_mutex_lock(&f->lock);
+	item = find_file(f, process);
+	if (item) {
+		count = item->mark_count;
+		memcpy(marks, item->marks, count * sizeof(*marks));
+	}
+	pthread_mutex_unlock(&f->lock);
+	return count;
 }
 
 enum reason perf_map_files_open(struct perf_map_files *f, const struct process_key *process,

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/jit/perf_map_read.h"
 #include "shared/abi/abi.h"
 #include "shared/elf/reason.h"
 
@@ -39,8 +40,9 @@ struct perf_map_file {
 	uint64_t tried_ns;  /* last attempt, CLOCK_MONOTONIC */
 	uint64_t gone_ns;   /* when the process ended, CLOCK_MONOTONIC; 0: it lives */
 	enum reason reason; /* result of the last attempt; NONE: fd is open */
-	uint8_t state, tries;
-	int fd; /* owned; -1: none */
+	uint8_t state, tries, mark_count;
+	int fd;					    /* owned; -1: none */
+	struct perf_map_mark marks[PERF_MAP_MARKS]; /* the newest first */
 };
 
 struct perf_map_files {
@@ -50,6 +52,7 @@ struct perf_map_files {
 	void *borrow_context;
 	perf_map_files_wake wake;
 	void *wake_context;
+	bool mark_wanted;
 	struct perf_map_file items[PERF_MAP_FILES_MAX];
 };
 
@@ -78,9 +81,15 @@ void perf_map_files_meet(struct perf_map_files *f, const struct process_key *pro
 void perf_map_files_leave(struct perf_map_files *f, const struct process_key *process);
 
 /*
- * Opens what the main thread has requested, and closes what no session can need any more; with
- * `idle` (no session waits for names) also the maps of processes that ended
- * PERF_MAP_FILES_LINGER_NS ago. Symbolizer's thread.
+ * Reports on the main thread that a session begins: the symbolizer's thread marks how long each
+ * open map is.
+ */
+void perf_map_files_mark(struct perf_map_files *f);
+
+/*
+ * Opens what the main thread has requested, marks each file that it opens, and closes what no
+ * session can need any more; with `idle` (no session waits for names) also the maps of processes
+ * that ended PERF_MAP_FILES_LINGER_NS ago. Symbolizer's thread.
  */
 void perf_map_files_serve(struct perf_map_files *f, bool idle);
 
@@ -92,6 +101,12 @@ uint64_t perf_map_files_due_ns(struct perf_map_files *f);
 
 /* Whether the process was reported and is not forgotten yet. Any thread. */
 bool perf_map_files_knows(struct perf_map_files *f, const struct process_key *process);
+
+/*
+ * Copies the marks of the process's file, the newest first; returns how many. Symbolizer's thread.
+ */
+size_t perf_map_files_marks(struct perf_map_files *f, const struct process_key *process,
+			    struct perf_map_mark marks[PERF_MAP_MARKS]);
 
 /*
  * Opens the map of a process as it is now, or else returns the one that is held. Symbolizer's

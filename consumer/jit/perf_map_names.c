@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "consumer/jit/perf_map.h"
+#include "consumer/jit/perf_map_read.h"
 #include "shared/tools/cleanup.h"
 
 struct jit_process {
@@ -11,6 +12,11 @@ struct jit_process {
 	struct jit_map *map; /* NULL: `reason` says why */
 	enum reason reason;
 };
+
+void perf_map_names_begin(struct jit *j, uint64_t began_ns)
+{
+	j->began_ns = began_ns;
+}
 
 void perf_map_names_done(struct jit *j)
 {
@@ -29,14 +35,18 @@ static struct jit_process *find_process(struct jit *j, const struct process_key 
 	return NULL;
 }
 
-static enum reason read_map(struct perf_map_files *files, const struct process_key *key,
-			    struct jit_map **ret_map)
+static enum reason read_map(const struct jit *j, struct perf_map_files *files,
+			    const struct process_key *key, struct jit_map **ret_map)
 {
+	struct perf_map_age age = { .began_ns = j->began_ns };
 	_cleanup_close_ int owned = -1;
 	int fd = -1;
 	enum reason reason = perf_map_files_open(files, key, &fd, &owned);
 
-	return reason == REASON_NONE ? perf_map_load(fd, key, ret_map) : reason;
+	if (reason != REASON_NONE)
+		return reason;
+	age.mark_count = perf_map_files_marks(files, key, age.marks);
+	return perf_map_load(fd, key, &age, ret_map);
 }
 
 static enum reason add_process(struct jit *j, struct perf_map_files *files,
@@ -53,7 +63,7 @@ static enum reason add_process(struct jit *j, struct perf_map_files *files,
 		return REASON_CACHE_FULL;
 	p = &j->processes[j->count++];
 	*p = (struct jit_process){ .key = *key };
-	p->reason = read_map(files, key, &p->map);
+	p->reason = read_map(j, files, key, &p->map);
 	if (p->map)
 		j->bytes += perf_map_bytes(p->map);
 	*ret_process = p;
@@ -66,18 +76,11 @@ enum reason perf_map_names_find(struct jit *j, struct perf_map_files *files,
 {
 	struct jit_process *p = find_process(j, process);
 	enum reason reason;
-	const char *fn;
 
 	if (!p) {
 		reason = add_process(j, files, process, max_bytes, &p);
 		if (reason != REASON_NONE)
 			return reason;
 	}
-	if (!p->map)
-		return p->reason;
-	fn = perf_map_find(p->map, address, ret_start);
-	if (!fn)
-		return perf_map_is_cut(p->map) ? REASON_PERF_MAP_CUT : REASON_NO_SYMBOL;
-	*ret_fn = fn;
-	return REASON_NONE;
+	return p->map ? perf_map_find(p->map, address, ret_fn, ret_start) : p->reason;
 }

@@ -18,8 +18,12 @@
 struct jit {
 	struct jit_process *processes; /* owned */
 	size_t count;
-	size_t bytes; /* of all maps */
+	size_t bytes;	   /* of all maps */
+	uint64_t began_ns; /* when the session's samples began, CLOCK_MONOTONIC */
 };
+
+/* Sets when the samples that are to be named began; before the first of them is named. */
+void perf_map_names_begin(struct jit *j, uint64_t began_ns);
 
 /* Frees all maps; accepts a zeroed struct. */
 void perf_map_names_done(struct jit *j);

@@ -133,6 +133,7 @@ static void *run_reports(void *context)
 	while ((s = next_session(r))) {
 		r->writing_ns = s->start_ns;
 		pthread_mutex_unlock(&r->lock);
+		symbols_begin(r->symbols, s->start_ns - s->pre_ms * NSEC_PER_MSEC);
 		session_report_write(s, r->lines, r->symbols, &r->hurry);
 		session_result_free(s);
 		symbols_trim(r->symbols);
@@ -189,11 +190,16 @@ void report_thread_put(struct report_thread *r, struct session_result *s)
 
 void report_thread_running(struct report_thread *r, size_t count)
 {
+	bool begun;
+
 	pthread_mutex_lock(&r->lock);
+	begun = count > r->running;
 	r->running = count;
 	if (!count && r->full)
 		pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
+	if (begun)
+		perf_map_files_mark(symbols_perf_map_files(r->symbols));
 }
 
 uint64_t report_thread_oldest_ns(struct report_thread *r)

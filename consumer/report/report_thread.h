@@ -28,8 +28,8 @@ int report_thread_new(const struct lines *lines, struct symbols *symbols,
 void report_thread_put(struct report_thread *r, struct session_result *s);
 
 /*
- * Says how many sessions run: while none does, and none is to be written, the thread gives back the
- * memory of those that were.
+ * Says how many sessions run: when one has begun, perf maps are marked (perf_map_files_mark); while
+ * none does, and none is to be written, the thread gives back the memory of those that were.
  */
 void report_thread_running(struct report_thread *r, size_t count);
 

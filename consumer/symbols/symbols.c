@@ -381,6 +381,11 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	return 0;
 }
 
+void symbols_begin(struct symbols *s, uint64_t began_ns)
+{
+	perf_map_names_begin(&s->jit, began_ns);
+}
+
 int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t address,
 		struct symbol_name *ret_name)
 {

@@ -235,6 +235,12 @@ struct symbol_name {
 };
 
 /*
+ * Sets when the samples of the session that is to be named began, CLOCK_MONOTONIC; symbolizer
+ * thread, before its first name.
+ */
+void symbols_begin(struct symbols *s, uint64_t began_ns);
+
+/*
  * Names the function at file offset `offset` of `m`; reads the file on first use. Symbolizer thread
  * only. `caller` is true for return addresses (the call is before offset). 0 or -ENOENT with
  * ret_name->why set.

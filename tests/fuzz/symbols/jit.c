@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct jit_map *map;
 
-	if (perf_map_parse((const char *)data, bytes, &map) < 0)
+	if (perf_map_parse((const char *)data, bytes, bytes / 2, &map) < 0)
 		return 0;
 	for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
 		uint64_t address, start = 0;
@@ -22,9 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		memcpy(&address, data + at, sizeof(address));
 		/* Small ones too: those are what numbers in the text mean. */
 		for (unsigned int shift = 0; shift <= 48; shift += 16) {
-			name = perf_map_find(map, address >> shift, &start);
-			assert(!name || (start <= address >> shift && *name &&
-					 strlen(name) < PERF_MAP_NAME_BYTES));
+			if (perf_map_find(map, address >> shift, &name, &start) == REASON_NONE)
+				assert(start <= address >> shift && *name &&
+				       strlen(name) < PERF_MAP_NAME_BYTES);
 		}
 	}
 	perf_map_free(map);

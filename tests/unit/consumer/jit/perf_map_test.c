@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/runner/unit.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "consumer/jit/perf_map.h"
-#include "consumer/jit/perf_map_names.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/consumer/symbols/jit_testing.h"
 
 static struct jit_map *parse(const char *text)
 {
 	struct jit_map *map;
 
-	assert_int_equal(perf_map_parse(text, strlen(text), &map), 0);
+	assert_int_equal(perf_map_parse(text, strlen(text), SIZE_MAX, &map), 0);
 	return map;
 }
 
 static void expect(const struct jit_map *map, uint64_t address, const char *name, uint64_t start)
 {
 	uint64_t found = 0;
-	const char *fn = perf_map_find(map, address, &found);
+	const char *fn = NULL;
+	enum reason reason = perf_map_find(map, address, &fn, &found);
 
 	if (!name) {
-		assert_null(fn);
+		assert_int_equal(reason, REASON_NO_SYMBOL);
 		return;
 	}
-	assert_non_null(fn);
+	assert_int_equal(reason, REASON_NONE);
 	assert_string_equal(fn, name);
 	assert_int_equal(found, start);
+}
+
+/* Expects no name, because the code at the address changed. */
+static void expect_reused(const struct jit_map *map, uint64_t address)
+{
+	uint64_t start;
+	const char *fn = NULL;
+
+	assert_int_equal(perf_map_find(map, address, &fn, &start), REASON_CODE_REUSED);
+	assert_null(fn);
 }
 
 static void test_lines(void **state)
@@ -119,6 +123,95 @@ static void test_newest_of_random(void **state)
 	}
 }
 
+/* Parses a map of which the lines up to the mark "|" were there before the samples. */
+static struct jit_map *parse_marked(const char *before, const char *after)
+{
+	char text[1024];
+	struct jit_map *map;
+
+	snprintf(text, sizeof(text), "%s%s", before, after);
+	assert_int_equal(perf_map_parse(text, strlen(text), strlen(before), &map), 0);
+	return map;
+}
+
+/* A sample at an address that got another function meanwhile may be of either. */
+static void test_reused(void **state)
+{
+	struct jit_map *map = parse_marked("1000 100 first\n", "1000 100 second\n");
+
+	expect_reused(map, 0x1000);
+	expect_reused(map, 0x10ff);
+	perf_map_free(map);
+	/* Both lines are older than the samples, or the address was free. */
+	map = parse_marked("1000 100 first\n1000 100 second\n", "2000 10 third\n");
+	expect(map, 0x1000, "second", 0x1000);
+	expect(map, 0x2000, "third", 0x2000);
+	perf_map_free(map);
+	/* Of the older function a part is left. */
+	map = parse_marked("1000 100 first\n", "1020 20 second\n");
+	expect(map, 0x1010, "first", 0x1000);
+	expect_reused(map, 0x1020);
+	expect_reused(map, 0x103f);
+	expect(map, 0x1040, "first", 0x1000);
+	perf_map_free(map);
+	/* The newer one is longer than the older one, which an even older one hides from. */
+	map = parse_marked("1000 10 first\n1000 20 second\n", "1000 40 third\n");
+	expect_reused(map, 0x1000);
+	expect_reused(map, 0x101f);
+	expect(map, 0x1020, "third", 0x1000);
+	perf_map_free(map);
+	/* The same function again. */
+	map = parse_marked("1000 100 first\n", "1000 100 first\n");
+	expect(map, 0x1080, "first", 0x1000);
+	perf_map_free(map);
+	/* Two new ones; a line that the mark cuts is new. */
+	map = parse_marked("", "1000 100 first\n1000 100 second\n");
+	expect_reused(map, 0x1000);
+	perf_map_free(map);
+	map = parse_marked("1000 100 first\n1000 100 sec", "ond\n");
+	expect_reused(map, 0x1000);
+	perf_map_free(map);
+}
+
+/* Each address has a name only where a search of all lines finds that no sample can be of another.
+ */
+static void test_reused_of_random(void **state)
+{
+	for (unsigned int seed = 1; seed <= 20; seed++) {
+		char text[RANDOM_LINES * 24];
+		uint64_t starts[RANDOM_LINES], sizes[RANDOM_LINES], random = seed, begin;
+		size_t at = 0, old_bytes = 0;
+		struct jit_map *map;
+
+		for (int i = 0; i < RANDOM_LINES; i++) {
+			random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+			starts[i] = 0x10000 + (random >> 33) % RANDOM_SPACE;
+			sizes[i] = 1 + (random >> 48) % (i % 7 ? 16 : 300);
+			if (i == RANDOM_LINES / 2)
+				old_bytes = at;
+			at += (size_t)snprintf(text + at, sizeof(text) - at,
+					       "%" PRIx64 " %" PRIx64 " f%u\n", starts[i], sizes[i],
+					       i);
+		}
+		assert_int_equal(perf_map_parse(text, at, old_bytes, &map), 0);
+		for (uint64_t a = 0xfff0; a < 0x10000 + RANDOM_SPACE + 400; a++) {
+			enum reason want = REASON_NO_SYMBOL;
+			const char *fn;
+			int holders = 0;
+
+			for (int i = RANDOM_LINES - 1; i >= 0; i--) {
+				if (a - starts[i] >= sizes[i])
+					continue;
+				want = ++holders > 1 ? REASON_CODE_REUSED : REASON_NONE;
+				if (holders > 1 || i < RANDOM_LINES / 2)
+					break;
+			}
+			assert_int_equal(perf_map_find(map, a, &fn, &begin), want);
+		}
+		perf_map_free(map);
+	}
+}
+
 static void test_malformed(void **state)
 {
 	static const char text[] = "\n \n1\n1 2\n1 2 \nzz 1 a\n1 zz a\n"
@@ -143,6 +236,7 @@ static void test_walls(void **state)
 	uint64_t oldest = 0x1000 + lines - (PERF_MAP_SYMBOLS_MAX - 1);
 	_cleanup_free_ char *text = malloc(space);
 	struct jit_map *map;
+	const char *fn = NULL;
 	uint64_t start;
 	size_t at = 0;
 
@@ -152,189 +246,15 @@ static void test_walls(void **state)
 	at += (size_t)snprintf(text + at, space - at, "10 1 ");
 	memset(text + at, 'x', PERF_MAP_NAME_BYTES + 100);
 	at += PERF_MAP_NAME_BYTES + 100;
-	assert_int_equal(perf_map_parse(text, at, &map), 0);
+	assert_int_equal(perf_map_parse(text, at, at, &map), 0);
 	/* The oldest are left out: the long name and all but one of the newest lines are kept. */
-	expect(map, 0x1000, NULL, 0);
-	expect(map, oldest - 1, NULL, 0);
+	assert_int_equal(perf_map_find(map, 0x1000, &fn, &start), REASON_PERF_MAP_CUT);
+	assert_int_equal(perf_map_find(map, oldest - 1, &fn, &start), REASON_PERF_MAP_CUT);
 	expect(map, oldest, "a", oldest);
 	expect(map, 0x1000 + lines - 1, "a", 0x1000 + lines - 1);
-	assert_int_equal(strlen(perf_map_find(map, 0x10, &start)), PERF_MAP_NAME_BYTES - 1);
-	assert_true(perf_map_is_cut(map));
+	assert_int_equal(perf_map_find(map, 0x10, &fn, &start), REASON_NONE);
+	assert_int_equal(strlen(fn), PERF_MAP_NAME_BYTES - 1);
 	perf_map_free(map);
-}
-
-/* Opens and reads it. */
-static enum reason read_map(const char *folder, const struct process_key *key,
-			    struct jit_map **ret_map)
-{
-	_cleanup_close_ int fd = -1;
-	enum reason reason = perf_map_open(folder, key, &fd);
-
-	return reason == REASON_NONE ? perf_map_load(fd, key, ret_map) : reason;
-}
-
-static void test_file(void **state)
-{
-	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
-	struct process_key key = jit_testing_self(), other = key;
-	struct jit_map *map = NULL;
-
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
-	assert_int_equal(read_map(folder, &key, &map), REASON_NO_PERF_MAP);
-	jit_testing_write(path, "5000 10 good\n");
-	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
-	expect(map, 0x5008, "good", 0x5000);
-	perf_map_free(map);
-	/* Another process with this number: the file may be of the one before it. */
-	other.start_ns += 50000000;
-	assert_int_equal(read_map(folder, &other, &map), REASON_PROCESS_GONE);
-	if (geteuid() == 0) {
-		assert_int_equal(chown(path, 12345, 12345), 0);
-		assert_int_equal(read_map(folder, &key, &map), REASON_OTHER_FILE);
-	}
-	unlink(path);
-	assert_int_equal(mkfifo(path, 0644), 0);
-	assert_int_equal(read_map(folder, &key, &map), REASON_NOT_REGULAR);
-	unlink(path);
-	assert_int_equal(symlink("/proc/self/status", path), 0);
-	assert_int_equal(read_map(folder, &key, &map), REASON_NOT_REGULAR);
-	unlink(path);
-	rmdir(folder);
-}
-
-/* Of a file that is mostly a hole only the end is read: the line that it cuts is no line. */
-static void test_sparse(void **state)
-{
-	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
-	static const char line[] = "7f5000 10 good\n";
-	struct process_key key = jit_testing_self();
-	struct jit_map *map = NULL;
-	off_t far = (off_t)1 << 40;
-	int fd;
-
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	assert_true(fd >= 0);
-	assert_int_equal(pwrite(fd, line, strlen(line), far), strlen(line));
-	assert_int_equal(pwrite(fd, line, strlen(line), far + PERF_MAP_BYTES_MAX - 2),
-			 strlen(line));
-	assert_int_equal(pwrite(fd, "\n", 1, far + PERF_MAP_BYTES_MAX - 3), 1);
-	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
-	assert_true(perf_map_is_cut(map));
-	expect(map, 0x7f5000, "good", 0x7f5000);
-	expect(map, 0x7f5010, NULL, 0);
-	perf_map_free(map);
-	/* What is read begins behind the first line's "7f": 5000 is no address of it. */
-	assert_int_equal(ftruncate(fd, far + PERF_MAP_BYTES_MAX + 2), 0);
-	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
-	expect(map, 0x5000, NULL, 0);
-	perf_map_free(map);
-	close(fd);
-	unlink(path);
-	rmdir(folder);
-}
-
-/* Where runtimes write it, kept for the session. */
-static void test_kept(void **state)
-{
-	struct process_key key = jit_testing_self(), none = { .tgid = 1 };
-	struct jit j = { 0 };
-	struct perf_map_files files;
-	const char *fn = NULL, *again = NULL;
-	uint64_t start = 0;
-	char path[64];
-	size_t bytes;
-
-	perf_map_files_init(&files, PERF_MAP_FOLDER);
-	snprintf(path, sizeof(path), PERF_MAP_FOLDER "/perf-%u.map", key.tgid);
-	jit_testing_write(path, "5000 10 good\n");
-	assert_int_equal(perf_map_names_find(&j, &files, &key, 0x5004, 1 << 20, &fn, &start),
-			 REASON_NONE);
-	assert_string_equal(fn, "good");
-	assert_int_equal(start, 0x5000);
-	bytes = j.bytes;
-	assert_true(bytes > 0);
-	unlink(path);
-	assert_int_equal(perf_map_names_find(&j, &files, &key, 0x5004, 1 << 20, &again, &start),
-			 REASON_NONE);
-	assert_ptr_equal(again, fn);
-	assert_int_equal(perf_map_names_find(&j, &files, &key, 0x9000, 1 << 20, &fn, &start),
-			 REASON_NO_SYMBOL);
-	assert_int_equal(perf_map_names_find(&j, &files, &none, 0x5004, 1 << 20, &fn, &start),
-			 REASON_PROCESS_GONE);
-	none.tgid = 2;
-	assert_int_equal(perf_map_names_find(&j, &files, &none, 0x5004, 1, &fn, &start),
-			 REASON_CACHE_FULL);
-	assert_int_equal(j.bytes, bytes);
-	perf_map_names_done(&j);
-	assert_int_equal(perf_map_names_find(&j, &files, &key, 0x5004, 1, &fn, &start),
-			 REASON_NO_PERF_MAP);
-	perf_map_names_done(&j);
-	perf_map_files_done(&files);
-}
-
-/* Of a map that is longer than what is read of it, a function without a name may be in the rest. */
-static void test_cut(void **state)
-{
-	struct process_key key = jit_testing_self();
-	struct perf_map_files files;
-	struct jit j = { 0 };
-	const char *fn = NULL;
-	uint64_t start = 0;
-	char path[64];
-
-	perf_map_files_init(&files, PERF_MAP_FOLDER);
-	snprintf(path, sizeof(path), PERF_MAP_FOLDER "/perf-%u.map", key.tgid);
-	jit_testing_write(path, "5000 10 first\n");
-	assert_int_equal(truncate(path, PERF_MAP_BYTES_MAX + 100), 0);
-	assert_int_equal(perf_map_names_find(&j, &files, &key, 0x5004, 1 << 20, &fn, &start),
-			 REASON_PERF_MAP_CUT);
-	perf_map_names_done(&j);
-	perf_map_files_done(&files);
-	unlink(path);
-}
-
-/* What the broker hands over is looked at too. */
-static void test_load(void **state)
-{
-	struct process_key self = jit_testing_self();
-	struct jit_map *map = NULL;
-	int fds[2];
-
-	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	assert_int_equal(perf_map_load(fds[0], &self, &map), REASON_NOT_REGULAR);
-	close(fds[0]);
-	close(fds[1]);
-	assert_int_equal(perf_map_load(fds[0], &self, &map), REASON_READ_ERROR);
-	assert_null(map);
-}
-
-/* A file from before the process: of another one that had its number. */
-static void test_left(void **state)
-{
-	const struct timespec old[2] = { { .tv_sec = time(NULL) - 3600 },
-					 { .tv_sec = time(NULL) - 3600 } };
-	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
-	struct process_key key = jit_testing_self();
-	struct jit_map *map = NULL;
-	int fd = -1;
-
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
-	jit_testing_write(path, "5000 10 good\n");
-	assert_int_equal(perf_map_open(folder, &key, &fd), REASON_NONE);
-	assert_int_equal(futimens(fd, old), 0);
-	assert_int_equal(perf_map_load(fd, &key, &map), REASON_OTHER_FILE);
-	close(fd);
-	assert_int_equal(perf_map_open(folder, &key, &fd), REASON_OTHER_FILE);
-	jit_testing_write(path, "6000 10 new\n");
-	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
-	expect(map, 0x6000, "new", 0x6000);
-	perf_map_free(map);
-	unlink(path);
-	rmdir(folder);
 }
 
 UNIT_TESTS(perf_map)
@@ -342,16 +262,12 @@ UNIT_TESTS(perf_map)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_newest_above_many),
 		cmocka_unit_test(test_newest_of_random),
-		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_newest),
+		cmocka_unit_test(test_reused),
+		cmocka_unit_test(test_reused_of_random),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_walls),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_load),
-		cmocka_unit_test(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * perf_map_read.h: opens and reads perf maps (perf_map.h). The file belongs to the watched process:
+ * it may be of any size, sparse, and change during the read. Of a large file only the end is read,
+ * which is the newest. A mark notes how long the file was at a time: what it has beyond that came
+ * later.
+ */
+#ifndef TROCAR_CONSUMER_JIT_PERF_MAP_READ_H
+#define TROCAR_CONSUMER_JIT_PERF_MAP_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/jit/perf_map.h"
+#include "shared/abi/abi.h"
+#include "shared/elf/reason.h"
+
+#define PERF_MAP_FOLDER	   "/tmp"
+#define PERF_MAP_BYTES_MAX (16u << 20) /* bytes read from the file's end */
+#define PERF_MAP_MARKS	   4	       /* of one file */
+
+/* The file had at least `bytes` at `since_ns` (CLOCK_MONOTONIC), which ended in what `tail` hashes.
+ */
+struct perf_map_mark {
+	uint64_t bytes, since_ns, tail;
+};
+
+/* What is known of the age of a file's lines. */
+struct perf_map_age {
+	uint64_t began_ns; /* when the samples began, CLOCK_MONOTONIC */
+	struct perf_map_mark marks[PERF_MAP_MARKS];
+	size_t mark_count;
+};
+
+/*
+ * Opens the map of a living process in the host's `folder`: a regular file that the process's user
+ * owns, and that was written since the process started. REASON_NONE with a descriptor that the
+ * caller closes; REASON_PROCESS_GONE when the process has ended; REASON_NO_PERF_MAP when there is
+ * no file, or the process is in another PID namespace, so that the host's folder is not its own;
+ * else what is wrong with the file.
+ */
+enum reason perf_map_open(const char *folder, const struct process_key *process, int *ret_fd);
+
+/*
+ * Reads the end of an opened map of `process`, after it has checked what the descriptor shows: a
+ * regular file, written since the process started. REASON_NONE with *ret_map, which perf_map_free
+ * releases.
+ */
+enum reason perf_map_load(int fd, const struct process_key *process, const struct perf_map_age *age,
+			  struct jit_map **ret_map);
+
+/* Marks how long an opened map is now; false when it is empty or cannot be read. */
+bool perf_map_mark_take(int fd, struct perf_map_mark *ret_mark);
+
+#endif
