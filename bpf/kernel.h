@@ -315,7 +315,7 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
-/* With CONFIG_SCHED_INFO. Times of the scheduler's clock, in ns. */
+/* With CONFIG_SCHED_INFO. Times of the clock of the task's run queue, in ns. */
 struct sched_info {
 	unsigned long pcount;		 /* how often the task has come to a CPU */
 	unsigned long long run_delay;	 /* how long it has waited for one in all */
@@ -370,6 +370,7 @@ struct task_struct___look {
 	int exit_state;
 	unsigned int psi_flags; /* only with CONFIG_PSI */
 	unsigned long nvcsw, nivcsw;
+	struct sched_info sched_info; /* only with CONFIG_SCHED_INFO */
 	struct files_struct *files;
 };
 

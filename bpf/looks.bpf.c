@@ -78,6 +78,23 @@ static __always_inline bool is_running(const struct task_struct *task)
 	return BPF_CORE_READ(fields, on_cpu);
 }
 
+/*
+ * Returns true for a thread whose CPU the reader has taken: it has waited since the very switch
+ * that let the reader run. A switch reads the clock once (sched_info_switch, kernel/sched/stats.h).
+ * Without a reader it would run, so it is no thread that waits.
+ */
+static __always_inline bool waits_for_reader(const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+	const struct task_struct___look *reader = (const void *)bpf_get_current_task_btf();
+	__u64 queued;
+
+	if (!bpf_core_field_exists(fields->sched_info))
+		return false;
+	queued = BPF_CORE_READ(fields, sched_info.last_queued);
+	return queued && queued == BPF_CORE_READ(reader, sched_info.last_arrival);
+}
+
 /* Returns false for a thread that has ended; else sets its flags. */
 static __always_inline bool read_wait(struct look *l, const struct task_struct *task)
 {
@@ -295,7 +312,8 @@ int looks(struct bpf_iter__task *ctx)
 		bpf_seq_write(seq, (void *)&look_pause, sizeof(look_pause));
 	if (!READ_WORD(c->armed))
 		return 0;
-	if (!watch_lookup(cgroup_id, &index) || is_running(task) || !scope_allows_task(task))
+	if (!watch_lookup(cgroup_id, &index) || is_running(task) || waits_for_reader(task) ||
+	    !scope_allows_task(task))
 		return 0;
 	looker = looker_make();
 	if (!looker)

@@ -36,8 +36,12 @@ static struct group *group_of(struct group *groups, const struct thread_pools *p
 	return &groups[pool * ACCOUNT_PARTS_ + stack->wait];
 }
 
-/* Returns whether the looks are as many as a factor needs, and agree with the account. */
-static bool is_sane(const struct group *g)
+/*
+ * Returns whether the looks are as many as a factor needs, and agree with the account. Looks and
+ * accounts cannot disagree about which waits are for a CPU: both read the run queue. So any factor
+ * holds there, and one below 1 however few the looks are.
+ */
+static bool is_sane(const struct group *g, size_t part)
 {
 	uint64_t apart_ns = MAX(g->exact_ns, g->looked_ns) - MIN(g->exact_ns, g->looked_ns);
 
@@ -45,11 +49,13 @@ static bool is_sane(const struct group *g)
 		return false;
 	if (apart_ns <= WAIT_SCALE_APART_NS)
 		return true;
+	if (part == WAIT_FOR_CPU)
+		return g->exact_ns < g->looked_ns || g->looks >= WAIT_SCALE_LOOKS;
 	return g->looks >= WAIT_SCALE_LOOKS && g->exact_ns <= g->looked_ns * WAIT_SCALE_MAX &&
 	       g->looked_ns <= g->exact_ns * WAIT_SCALE_MAX;
 }
 
-static void judge_group(struct group *g, struct wait_scale *s)
+static void judge_group(struct group *g, size_t part, struct wait_scale *s)
 {
 	uint64_t ppm;
 
@@ -59,7 +65,7 @@ static void judge_group(struct group *g, struct wait_scale *s)
 	}
 	if (MAX(g->looked_ns, g->exact_ns) <= WAIT_SCALE_APART_NS)
 		return;
-	g->scaled = is_sane(g);
+	g->scaled = is_sane(g, part);
 	if (!g->scaled) {
 		s->left++;
 		s->left_ns += g->looked_ns;
@@ -100,7 +106,7 @@ int wait_scale_apply(struct stack_table *stacks, const struct thread_pools *pool
 		groups[i].exact_ns =
 			scale_ns(pools->items[i / ACCOUNT_PARTS_].part_ns[i % ACCOUNT_PARTS_],
 				 covered_ns, during_ns);
-		judge_group(&groups[i], &scale);
+		judge_group(&groups[i], i % ACCOUNT_PARTS_, &scale);
 	}
 	for (size_t i = 0; i < stacks->count; i++) {
 		struct group *g = group_of(groups, pools, stacks->items[i]);

@@ -20,7 +20,10 @@ struct jsonw;
  */
 #define WAIT_SCALE_LOOKS 10
 
-/* Nor is a factor beyond these bounds one of chance: looks and accounts told different things. */
+/*
+ * Nor is a factor beyond these bounds one of chance: looks and accounts say different things. Both
+ * know what a wait for a CPU is, so these are scaled by any factor.
+ */
 #define WAIT_SCALE_MAX	    2
 #define WAIT_SCALE_APART_NS (10 * NSEC_PER_MSEC) /* less is no difference */
 

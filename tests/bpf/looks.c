@@ -5,6 +5,8 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -123,6 +125,62 @@ static void who_runs_does_not_sleep(void **state)
 		if (l.told)
 			assert_true(l.record.head.flags & LOOK_RUNNABLE);
 	}
+	end(&f);
+}
+
+/* Keeps it to CPU 0, where what else runs gets little. */
+static void place(pid_t pid)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	assert_int_equal(sched_setaffinity(pid, sizeof(one), &one), 0);
+	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, -20), 0);
+}
+
+/* Returns in how many of 50 passes on CPU 0 the thread was found waiting. */
+static int count_waits(struct fixture *f)
+{
+	struct seen_look l;
+	int waits = 0;
+
+	for (int i = 0; i < 50; i++) {
+		harness_sleep_ms(4); /* the others run */
+		f->h->control->look_epoch++;
+		read_looks(f->h, f->pid, &l);
+		waits += l.told;
+	}
+	return waits;
+}
+
+static void spin(void *unused)
+{
+	(void)unused;
+	for (;;)
+		;
+}
+
+/* The reader takes the CPU of a thread that would run without it; one that waits anyway is found.
+ */
+static void a_reader_does_not_see_itself(void **state)
+{
+	struct fixture f = begin_looks("burn");
+	cpu_set_t before;
+	pid_t other;
+	int alone;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	place(0);
+	place(f.pid);
+	alone = count_waits(&f);
+	other = harness_start(spin, NULL, f.dir);
+	place(other);
+	assert_in_range(alone, 0, 15);
+	assert_in_range(count_waits(&f), 16, 50);
+	harness_kill(other);
+	setpriority(PRIO_PROCESS, 0, 0);
+	sched_setaffinity(0, sizeof(before), &before);
 	end(&f);
 }
 
@@ -316,6 +374,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(who_has_not_run_is_as_before),
 		cmocka_unit_test(nobody_else_is_told_of),
 		cmocka_unit_test(who_runs_does_not_sleep),
+		cmocka_unit_test(a_reader_does_not_see_itself),
 		cmocka_unit_test(a_table_leads_the_walk),
 		cmocka_unit_test(memory_is_not_told),
 		cmocka_unit_test(only_callers_are_told),

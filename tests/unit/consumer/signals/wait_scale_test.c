@@ -108,6 +108,28 @@ static void test_left(void **state)
 	assert_int_equal(scale.left_exact_ns, 331 * MS);
 }
 
+/* What waits for a CPU does so by both, so the exact time holds: a reader displaces what it looks
+ * at. */
+static void test_for_cpu(void **state)
+{
+	struct stack *one = add("work-1", WAIT_FOR_CPU, 3, 60, 3000);
+	struct stack *few = add("timer", WAIT_FOR_CPU, 3, 3, 150);
+
+	pool[0].part_ns[WAIT_FOR_CPU] = 160 * MS;
+	pool[1].part_ns[WAIT_FOR_CPU] = 20 * MS;
+	assert_int_equal(apply(), 0);
+	assert_int_equal(one->weight_ns, 160 * MS);
+	assert_int_equal(few->weight_ns, 20 * MS);
+	assert_int_equal(scale.left, 0);
+	/* Few looks do not say which stacks a longer time belongs to. */
+	pool[0].part_ns[WAIT_FOR_CPU] = 960 * MS;
+	pool[1].part_ns[WAIT_FOR_CPU] = 900 * MS;
+	assert_int_equal(apply(), 0);
+	assert_int_equal(one->weight_ns, 960 * MS);
+	assert_int_equal(few->weight_ns, 20 * MS);
+	assert_int_equal(scale.left, 1);
+}
+
 /* One long wait of two looks is scaled too: both know how long it was. */
 static void test_one_wait(void **state)
 {
@@ -147,6 +169,7 @@ static void test_phases(void **state)
 UNIT_TESTS(wait_scale)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_for_cpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shares, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left, setup, teardown),
