@@ -37,6 +37,7 @@ struct elf_gather_mark elf_gather_mark(const struct elf_gather *g)
 		.entry_count = g->entry_count,
 		.symbol_count = g->symbol_count,
 		.cut = g->cut,
+		.local = g->local,
 	};
 }
 
@@ -46,6 +47,7 @@ void elf_gather_rewind(struct elf_gather *g, struct elf_gather_mark mark)
 	g->entry_count = mark.entry_count;
 	g->symbol_count = mark.symbol_count;
 	g->cut = mark.cut;
+	g->local = mark.local;
 }
 
 /* Makes room for `bytes` more and a NUL: for a large table exactly that, for small names more. */
@@ -257,6 +259,7 @@ static int take_symbol(struct elf_gather *g, struct table *t, const Elf64_Sym *s
 		return 0;
 	if (t->from->header.e_machine == EM_ARM)
 		address &= ~1ULL; /* the low bit marks Thumb code */
+	g->local = g->local || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL;
 	return elf_gather_push(g, &(struct elf_function){
 					  .address = address + t->bias,
 					  .bytes = symbol->st_size,

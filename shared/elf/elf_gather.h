@@ -39,6 +39,7 @@ struct elf_gather {
 	size_t entry_count, entry_space;
 	uint64_t symbol_count;	/* read so far, functions or not */
 	bool cut;		/* a limit has left functions out */
+	bool local;		/* local functions are among the entries: a whole symbol table */
 	const Elf64_Phdr *code; /* of `file`: segment of the last function; NULL: none */
 };
 
@@ -46,7 +47,7 @@ struct elf_gather {
 struct elf_gather_mark {
 	size_t string_bytes, entry_count;
 	uint64_t symbol_count;
-	bool cut;
+	bool cut, local;
 };
 
 /* A function to add; `bytes` of code from virtual address `address` on, 0: not known. */

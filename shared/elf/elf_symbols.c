@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shared/elf/elf_debugdata.h"
+#include "shared/elf/elf_extents.h"
 #include "shared/elf/elf_gather.h"
 #include "shared/elf/elf_go.h"
 #include "shared/elf/elf_layout.h"
@@ -234,6 +235,8 @@ int elf_symbols_read(const struct elf_image *image, const struct elf_symbols_opt
 	r = open_file(&in, image);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sources); i++)
 		r = sources[i](&in);
+	if (r >= 0 && !in.options.split)
+		r = elf_extents_bound(&in.gather);
 	if (r >= 0)
 		r = build_names(&in.gather, &s->names);
 	if (r < 0)

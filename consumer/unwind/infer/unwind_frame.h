@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer/unwind/infer/x86_insn.h"
 #include "shared/abi/unwind_abi.h"
+#include "shared/elf/x86_insn.h"
 
 #define UNWIND_FRAME_ENTRY 8 /* sp at the start of a function: only the return address is below */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "consumer/unwind/infer/unwind_frame.h"
-#include "consumer/unwind/infer/x86_insn.h"
+#include "shared/elf/x86_insn.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/unwind/infer/x86_insn.h"
+#include "shared/elf/x86_insn.h"
 
 #include <string.h>
 
-#include "consumer/unwind/infer/x86_opcodes.h"
+#include "shared/elf/x86_opcodes.h"
 
 #define SP 4
 #define FP 5

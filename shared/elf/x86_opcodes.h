@@ -3,8 +3,8 @@
  * x86_opcodes.h: what follows each opcode of x86-64, and which operands it writes. Included by
  * x86_insn.c only. Source: Intel SDM volume 2, appendix A, tables A-2 and A-3.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_INFER_X86_OPCODES_H
-#define TROCAR_CONSUMER_UNWIND_INFER_X86_OPCODES_H
+#ifndef TROCAR_SHARED_ELF_X86_OPCODES_H
+#define TROCAR_SHARED_ELF_X86_OPCODES_H
 
 #include <stdint.h>
 

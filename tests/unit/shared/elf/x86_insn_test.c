@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/runner/unit.h"
 
-#include "consumer/unwind/infer/x86_insn.h"
+#include "shared/elf/x86_insn.h"
 
 #define BYTES(...) { __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 

@@ -4,8 +4,8 @@
  * it leads, and what it does to sp and fp. Source: Intel SDM volume 2, chapter 2 and the opcode
  * maps of appendix A.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_INFER_X86_INSN_H
-#define TROCAR_CONSUMER_UNWIND_INFER_X86_INSN_H
+#ifndef TROCAR_SHARED_ELF_X86_INSN_H
+#define TROCAR_SHARED_ELF_X86_INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_extents.h: finds where functions end whose symbols have no size. Assemblers leave it out
+ * unless the source has .size. Such a symbol must not reach to the next symbol: a stripped file has
+ * none for the static functions between them.
+ */
+#ifndef TROCAR_SHARED_ELF_ELF_EXTENTS_H
+#define TROCAR_SHARED_ELF_ELF_EXTENTS_H
+
+#include "shared/elf/elf_gather.h"
+
+#define ELF_EXTENTS_CODE_MAX \
+	(32ULL << 20) /* bytes that are followed in one file, with 1 KiB for each symbol */
+
+/*
+ * Sets the size of each open entry: to the end of the FDE that covers it; else to the next FDE at
+ * most. Without an FDE of its own it also ends where its code does (x86_flow.h), unless g->local:
+ * a whole symbol table has the next function. Where none of these is known, the size is 0: the
+ * symbol has a place, but names nothing. Beyond ELF_EXTENTS_CODE_MAX likewise, and sets g->cut.
+ * Reads the code of g->file. 0, or -ENOMEM.
+ */
+int elf_extents_bound(struct elf_gather *g);
+
+#endif
