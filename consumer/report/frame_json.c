@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/report/frame_proof.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
@@ -28,6 +29,7 @@ int frame_json_init(struct rendering *r, struct symbols *symbols)
 {
 	memset(r, 0, sizeof(*r));
 	r->symbols = symbols;
+	code_files_init(&r->code, symbols);
 	jsonw_init(&r->frames, FRAMES_BYTES);
 	/* calloc: pages that a session never touches cost no resident memory. */
 	r->known = calloc(RENDERING_FRAMES, sizeof(*r->known));
@@ -41,6 +43,7 @@ int frame_json_init(struct rendering *r, struct symbols *symbols)
 void frame_json_done(struct rendering *r)
 {
 	jsonw_done(&r->frames);
+	code_files_done(&r->code);
 	free(r->known);
 	free(r->text);
 	r->known = NULL;
@@ -152,5 +155,6 @@ size_t frame_json_stack(struct rendering *r, const struct stack *stack)
 		render_frame(r, stack, i);
 		r->ends[i] = r->frames.bytes;
 	}
+	frame_proof_judge(&r->code, stack, r->named, n);
 	return jsonw_end(&r->frames) < 0 ? 0 : n;
 }

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "consumer/report/code_files.h"
 #include "consumer/report/frame_name.h"
 #include "shared/json/jsonw.h"
 
@@ -29,6 +30,7 @@ struct rendering {
 	struct named_frame named[STACK_SAMPLE_FRAMES_MAX];
 
 	struct symbols *symbols;
+	struct code_files code;
 	struct frame_json_known *known; /* RENDERING_FRAMES places */
 	char *text;
 	size_t text_bytes;
@@ -38,7 +40,10 @@ struct rendering {
 int frame_json_init(struct rendering *r, struct symbols *symbols);
 void frame_json_done(struct rendering *r);
 
-/* Names and renders the frames of `stack`, leaf first. Returns how many; 0 without memory. */
+/*
+ * Names, judges (frame_proof.h) and renders the frames of `stack`, leaf first. Returns how many; 0
+ * without memory.
+ */
 size_t frame_json_stack(struct rendering *r, const struct stack *stack);
 
 /* Writes a name that a program chose, cut to RENDERING_NAME_BYTES; NULL as null. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "consumer/jit/perf_map_files.h"
+#include "consumer/report/frame_entry.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "shared/tools/macro.h"
 
@@ -84,6 +85,7 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		.module = file->path[0] ? file->path : NULL,
 		.kind = "user",
 		.offset = stack_sample_offset(f),
+		.start = stack_sample_offset(f) - name.offset_in_fn,
 		.has_offset = true,
 	};
 	ret->build_id_bytes = symbols_build_id(symbols, f->module, ret->build_id);
@@ -118,65 +120,6 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 }
 
 /*
- * Returns whether `fn` is `name`, or `name` with a version ("@@GLIBC_2.34"), a compiler's suffix
- * (".abi0") or a type (":Nil").
- */
-static bool is_named(const char *fn, const char *name)
-{
-	size_t bytes = strlen(name);
-
-	return !strncmp(fn, name, bytes) && strchr("@.:", fn[bytes]);
-}
-
-/* Returns whether `fn` is an entry point: no function calls it, so a chain rightly ends there. */
-static bool is_entry(const char *fn)
-{
-	static const char *const entries[] = {
-		"_start",
-		"__libc_start_main",
-		"__libc_start_call_main",
-		"libc_start_main_stage2",
-		"start_thread",
-		"clone",
-		"__clone",
-		"clone3",
-		"__clone3",
-		"thread_start",
-		"_dl_start_user",
-		"runtime.goexit",
-		"runtime.mstart",
-		"runtime.kickoff", /* gccgo's goroutines */
-		"*Fiber#run",	   /* Crystal's fibres */
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		if (is_named(fn, entries[i]))
-			return true;
-	return false;
-}
-
-/*
- * Returns whether a chain may end in this frame of the C library, which calls main and the threads'
- * functions from functions without a public name: in glibc and in musl these stand before the one
- * that makes the process or the thread start. A chain that ends in another function of the library
- * has lost its callers.
- */
-static bool is_outermost(const struct named_frame *f)
-{
-	static const char *const names[] = { "libc.so", "libc-2", "libpthread", "ld-musl" };
-	const char *base = strrchr(f->module, '/');
-
-	if (f->fn || !f->after ||
-	    (!is_named(f->after, "__libc_start_main") && !is_named(f->after, "pthread_create")))
-		return false;
-	base = base ? base + 1 : f->module;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strncmp(base, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
-/*
  * Returns whether the chain comes to frame `i`, main's caller, from another function than main. By
  * the frame pointer this means that the other function keeps none, and that the chain leapt over
  * its callers.
@@ -186,8 +129,8 @@ static bool leaps_over_main(const struct named_frame *frames, size_t i)
 	const struct named_frame *f = &frames[i], *callee = f - 1;
 	const char *name = f->fn ? f->fn : f->after;
 
-	if (!name ||
-	    (!is_named(name, "__libc_start_main") && !is_named(name, "__libc_start_call_main")))
+	if (!name || (!frame_entry_is_named(name, "__libc_start_main") &&
+		      !frame_entry_is_named(name, "__libc_start_call_main")))
 		return false;
 	return !callee->fn || strcmp(callee->fn, "main") != 0;
 }
@@ -207,7 +150,7 @@ static bool walk_leaps(const struct stack *stack, const struct named_frame *fram
  */
 static bool is_known_end(const struct stack *stack, const struct named_frame *root)
 {
-	return stack->user_frames > 1 && root && root->fn && is_entry(root->fn);
+	return stack->user_frames > 1 && root && root->entry;
 }
 
 /*
@@ -262,7 +205,7 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 		return QUALITY_BROKEN;
 	}
 	if (n > 1 && stack->user_frames > 1 && !leaps_over_main(frames, n - 1) &&
-	    (is_known_end(stack, root) || (root->module && is_outermost(root))))
+	    is_known_end(stack, root))
 		return QUALITY_COMPLETE;
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
 		      "frame pointers";

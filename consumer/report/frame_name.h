@@ -15,8 +15,7 @@
 
 enum quality {
 	/*
-	 * Unwound to the outermost frame; by frame pointers: to an entry point, or to the C library
-	 * that calls it.
+	 * Unwound to the outermost frame; by frame pointers: to an entry point (frame_entry.h).
 	 */
 	QUALITY_COMPLETE,
 	QUALITY_TRUNCATED, /* deeper than a sample can be */
@@ -35,7 +34,9 @@ struct named_frame {
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes;
 	uint64_t offset;
+	uint64_t start; /* of fn in its file; only with fn and a file */
 	bool has_offset;
+	bool entry; /* no function calls it, so a chain ends there: set by frame_proof_judge */
 	bool exact; /* behind the leaf: the offset is of the instruction to run next */
 };
 
@@ -52,7 +53,7 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 
 /*
  * Returns the quality of a stack with these `n` named frames, leaf first (none where there was no
- * memory for them), and in *ret_reason the reason or NULL.
+ * memory for them), and in *ret_reason the reason or NULL. Call frame_proof_judge before.
  */
 enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
 				size_t n, const char **ret_reason);

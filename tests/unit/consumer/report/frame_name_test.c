@@ -29,69 +29,42 @@ struct quality_row {
 	uint16_t kernel, user;
 	uint32_t flags;
 	int32_t error;
-	const char *fn, *module;
+	bool entry; /* the outermost frame is an entry point */
 	enum quality quality;
 	enum unwind_end end;
-	const char *after;
-	const char *callee; /* of the outermost frame */
+	const char *fn, *after; /* of the outermost frame */
+	const char *callee;
 };
 
 static const struct quality_row rows[] = {
-	{ 0, 3, 0, 0, "_start", "/usr/bin/x", QUALITY_COMPLETE },
-	{ 5, 3, 0, 0, "__libc_start_main@@GLIBC_2.34", NULL, QUALITY_COMPLETE, .callee = "main" },
-	{ 0, 3, 0, 0, "start_thread", NULL, QUALITY_COMPLETE },
-	{ 0, 3, 0, 0, "clone3", NULL, QUALITY_COMPLETE },
-	{ 0, 3, 0, 0, "runtime.goexit.abi0", NULL, QUALITY_COMPLETE },
-	/* The C library's start of a process and of a thread have no public names. */
-	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_COMPLETE,
-	  .after = "__libc_start_main", .callee = "main" },
+	{ 0, 3, 0, 0, true, QUALITY_COMPLETE },
+	{ 5, 3, 0, 0, true, QUALITY_COMPLETE, .fn = "__libc_start_main", .callee = "main" },
+	{ 0, 3, 0, 0, true, QUALITY_COMPLETE, .after = "__libc_start_main", .callee = "main" },
 	/* A function without a frame pointer called it: main, at least, is missing. */
-	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_BROKEN,
-	  .after = "__libc_start_main", .callee = "leaf" },
-	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_BROKEN,
-	  .after = "__libc_start_main" },
-	{ 0, 3, 0, 0, "__libc_start_call_main", NULL, QUALITY_BROKEN, .callee = "leaf" },
-	{ 0, 3, 0, 0, NULL, "/lib/libpthread-2.31.so", QUALITY_COMPLETE,
-	  .after = "pthread_create@@GLIBC_2.2.5" },
-	{ 0, 3, 0, 0, NULL, "/lib/ld-musl-x86_64.so.1", QUALITY_COMPLETE,
-	  .after = "pthread_create" },
-	{ 0, 3, 0, 0, NULL, "/lib/libc-2.31.so", QUALITY_BROKEN, .after = "qsort_r" },
-	{ 0, 3, 0, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN },
-	{ 0, 3, 0, 0, "_nl_find_locale", "/lib/libc.so.6", QUALITY_BROKEN,
-	  .after = "__libc_start_main" },
-	{ 0, 3, 0, 0, NULL, "/opt/libaudio.so", QUALITY_BROKEN, .after = "pthread_create" },
-	{ 0, 1, 0, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN, .after = "__libc_start_main" },
-	{ 0, 3, 0, 0, NULL, "/lib64/ld-linux-x86-64.so.2", QUALITY_BROKEN },
-	{ 0, 3, 0, 0, "_dl_map_object", "/lib64/ld-linux-x86-64.so.2", QUALITY_BROKEN },
-	{ 0, 3, 0, 0, "_dl_start_user", "/lib64/ld-linux-x86-64.so.2", QUALITY_COMPLETE },
-	/* Names that only begin so. */
-	{ 0, 3, 0, 0, "_starting", NULL, QUALITY_BROKEN },
-	{ 0, 3, 0, 0, "clone_tree", NULL, QUALITY_BROKEN },
-	{ 0, 3, 0, 0, "main", "/usr/bin/x", QUALITY_BROKEN },
-	{ 0, 3, 0, 0, NULL, "/srv/libc.so.d/plugin.so", QUALITY_BROKEN },
-	{ 0, 3, 0, 0, NULL, NULL, QUALITY_BROKEN },
-	{ 9, 0, SAMPLE_KTHREAD, 0, NULL, NULL, QUALITY_COMPLETE },
-	{ 9, 0, 0, -EFAULT, NULL, NULL, QUALITY_BROKEN },
-	{ 9, 0, 0, 0, NULL, NULL, QUALITY_BROKEN },
-	{ 0, STACK_FRAMES, 0, 0, "main", NULL, QUALITY_TRUNCATED },
-	{ STACK_FRAMES, 3, 0, 0, "_start", NULL, QUALITY_TRUNCATED },
+	{ 0, 3, 0, 0, true, QUALITY_BROKEN, .after = "__libc_start_main", .callee = "leaf" },
+	{ 0, 3, 0, 0, true, QUALITY_BROKEN, .after = "__libc_start_main" },
+	{ 0, 3, 0, 0, true, QUALITY_BROKEN, .fn = "__libc_start_call_main", .callee = "leaf" },
+	/* A name proves nothing. */
+	{ 0, 3, 0, 0, false, QUALITY_BROKEN, .fn = "_start" },
+	{ 0, 3, 0, 0, false, QUALITY_BROKEN, .fn = "clone" },
+	{ 0, 3, 0, 0, false, QUALITY_BROKEN },
+	{ 9, 0, SAMPLE_KTHREAD, 0, false, QUALITY_COMPLETE },
+	{ 9, 0, 0, -EFAULT, false, QUALITY_BROKEN },
+	{ 9, 0, 0, 0, false, QUALITY_BROKEN },
+	{ 0, STACK_FRAMES, 0, 0, false, QUALITY_TRUNCATED },
+	{ STACK_FRAMES, 3, 0, 0, true, QUALITY_TRUNCATED },
 	/* Walked by rows: whole by the rule of the outermost frame, or because it is an entry. */
-	{ 0, 1, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_COMPLETE, UNWIND_END_COMPLETE },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_BROKEN, UNWIND_END_NO_POINTERS },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "runtime.goexit", NULL, QUALITY_COMPLETE,
-	  UNWIND_END_NO_POINTERS },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "runtime.kickoff", NULL, QUALITY_COMPLETE,
-	  UNWIND_END_NO_CALLER },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "*Fiber#run:Nil", NULL, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "*Fiber#running", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
-	{ 0, 1, SAMPLE_UNWOUND, 0, "clone", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
-	{ 0, 1, 0, 0, "clone", NULL, QUALITY_BROKEN },
-	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_BROKEN, UNWIND_END_NO_ROW },
-	{ 0, 3, SAMPLE_UNWOUND, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN, UNWIND_END_NO_CALLER },
+	{ 0, 1, SAMPLE_UNWOUND, 0, false, QUALITY_COMPLETE, UNWIND_END_COMPLETE },
+	{ 0, 3, SAMPLE_UNWOUND, 0, false, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, false, QUALITY_BROKEN, UNWIND_END_NO_POINTERS, .fn = "clone" },
+	{ 0, 3, SAMPLE_UNWOUND, 0, true, QUALITY_COMPLETE, UNWIND_END_NO_POINTERS },
+	{ 0, 3, SAMPLE_UNWOUND, 0, true, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
+	/* A lone frame is where the thread was, not where it came from. */
+	{ 0, 1, SAMPLE_UNWOUND, 0, true, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
+	{ 0, 1, 0, 0, true, QUALITY_BROKEN },
+	{ 0, 3, SAMPLE_UNWOUND, 0, true, QUALITY_BROKEN, UNWIND_END_NO_ROW },
 	/* What was cut is not complete, whatever it ended at. */
-	{ 0, 3, STACK_SAMPLE_CUT, 0, "_start", "/lib/libc.so.6", QUALITY_BROKEN },
+	{ 0, 3, STACK_SAMPLE_CUT, 0, true, QUALITY_BROKEN },
 };
 
 static void test_quality(void **state)
@@ -100,7 +73,7 @@ static void test_quality(void **state)
 		struct stack *s = new_stack(rows[i].kernel, rows[i].user, NULL);
 		struct named_frame frames[] = {
 			{ .fn = rows[i].callee },
-			{ .fn = rows[i].fn, .module = rows[i].module, .after = rows[i].after }
+			{ .fn = rows[i].fn, .after = rows[i].after, .entry = rows[i].entry }
 		};
 		size_t lone = rows[i].kernel + rows[i].user == 1;
 		const char *why = "untouched";
@@ -141,7 +114,7 @@ static void test_quality_leap(void **state)
 		struct stack *s = new_stack(0, 3, &libc);
 		struct named_frame frames[] = { { .fn = leaps[i].callee },
 						{ .after = "__libc_start_main" },
-						{ .fn = "_start" } };
+						{ .fn = "_start", .entry = true } };
 		const char *why;
 
 		s->flags = SAMPLE_UNWOUND;
