@@ -32,6 +32,11 @@ static const struct {
 	{ "_dl_start_user", IN_C_LIBRARY_ONLY },
 	{ "runtime.goexit", IN_GO },
 	{ "runtime.mstart", IN_GO },
+	{ "runtime.rt0_go", IN_GO },
+	{ "runtime.clone", IN_GO },
+	/* Both begin a stack anew, in which the scheduler runs (topofstack in traceback.go). */
+	{ "runtime.mcall", IN_GO },
+	{ "runtime.morestack", IN_GO },
 	{ "runtime.kickoff", IN_GCCGO }, /* goroutines */
 	{ "*Fiber#run", ANYWHERE },	 /* Crystal's fibres */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/unwind/cfi/cfi_bytes.h"
+#include "consumer/unwind/cfi/cfi_inflate.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -185,7 +186,8 @@ static int place_by_header(const struct elf_reader *e, struct place *ret_place)
 	return -ENODATA;
 }
 
-static int place_by_name(struct elf_reader *e, const char *name, struct place *ret_place)
+static int place_by_name(struct elf_reader *e, const char *name, const Elf64_Shdr **ret_section,
+			 struct place *ret_place)
 {
 	const Elf64_Shdr *s;
 	int r;
@@ -193,8 +195,9 @@ static int place_by_name(struct elf_reader *e, const char *name, struct place *r
 	r = elf_reader_find(e, name, &s);
 	if (r < 0)
 		return r == -ENOENT ? -ENODATA : r;
-	if (s->sh_type == SHT_NOBITS || (s->sh_flags & SHF_COMPRESSED))
+	if (s->sh_type == SHT_NOBITS)
 		return -ENODATA;
+	*ret_section = s;
 	*ret_place = (struct place){ .offset = s->sh_offset,
 				     .bytes = s->sh_size,
 				     .hint = s->sh_size,
@@ -204,6 +207,7 @@ static int place_by_name(struct elf_reader *e, const char *name, struct place *r
 
 int cfi_section_read(struct elf_reader *e, struct cfi_section *ret_section)
 {
+	const Elf64_Shdr *s;
 	struct place p;
 	int r;
 
@@ -215,11 +219,45 @@ int cfi_section_read(struct elf_reader *e, struct cfi_section *ret_section)
 	r = elf_reader_sections(e);
 	if (r < 0)
 		return r;
-	r = place_by_name(e, ".eh_frame", &p);
-	if (r == 0)
-		r = read_entries(e, &p, false, ret_section);
-	if (r != -ENODATA)
+	r = place_by_name(e, ".eh_frame", &s, &p);
+	if (r == 0 && s->sh_flags & SHF_COMPRESSED)
+		return -ENODATA;
+	return r < 0 ? r : read_entries(e, &p, false, ret_section);
+}
+
+/* Reads the entries of a compressed section. */
+static int read_compressed(const struct elf_reader *e, const Elf64_Shdr *s,
+			   struct cfi_section *ret_section)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	size_t bytes, at = 0;
+	uint64_t want;
+	int r;
+
+	r = cfi_inflate(e, s, &data, &bytes);
+	if (r < 0)
 		return r;
-	r = place_by_name(e, ".debug_frame", &p);
-	return r < 0 ? r : read_entries(e, &p, true, ret_section);
+	if (walk_entries(data, bytes, bytes, &at, &want) != WALK_END)
+		return -EBADMSG;
+	if (at == 0)
+		return -ENODATA;
+	*ret_section = (struct cfi_section){ .data = TAKE_PTR(data), .bytes = at, .debug = true };
+	return 0;
+}
+
+int cfi_section_read_debug(struct elf_reader *e, struct cfi_section *ret_section)
+{
+	const Elf64_Shdr *s;
+	struct place p;
+	int r;
+
+	r = e->sections ? 0 : elf_reader_sections(e);
+	if (r < 0)
+		return r;
+	r = place_by_name(e, ".debug_frame", &s, &p);
+	if (r == 0 && !(s->sh_flags & SHF_COMPRESSED))
+		return read_entries(e, &p, true, ret_section);
+	if (r == -ENODATA)
+		r = place_by_name(e, ".zdebug_frame", &s, &p);
+	return r < 0 ? r : read_compressed(e, s, ret_section);
 }

@@ -17,11 +17,19 @@
 #define AHEAD	      8 /* FDEs */
 #define ROW_BYTES_MIN 4 /* bytes of call frame information per row: every file seen has more */
 
+/* The sections that a file may have: .eh_frame, and .debug_frame for what the first lacks. */
+#define SECTIONS 2
+
+/* Set in the offset of an FDE of the second section. */
+#define IN_SECOND (1u << 31)
+_Static_assert(CFI_SECTION_MAX < IN_SECOND, "offsets have no room for a mark");
+
 /* One compilation. It is large, so it is on the heap. */
 struct compiler {
 	struct elf_reader elf;
-	struct unwind_entries entries;
-	const Elf64_Phdr *text; /* the last executable segment found */
+	struct unwind_entries sections[SECTIONS];
+	struct unwind_entries *entries; /* the section that is being read */
+	const Elf64_Phdr *text;		/* the last executable segment found */
 	struct unwind_fdes fdes;
 	struct unwind_rules *rules;
 	uint32_t rules_limit;
@@ -34,7 +42,8 @@ static void compiler_free(struct compiler **c)
 		return;
 	unwind_table_done(&(*c)->table);
 	unwind_fdes_done(&(*c)->fdes);
-	unwind_entries_done(&(*c)->entries);
+	for (size_t i = 0; i < SECTIONS; i++)
+		unwind_entries_done(&(*c)->sections[i]);
 	elf_reader_done(&(*c)->elf);
 	free(*c);
 }
@@ -80,20 +89,38 @@ static int take_fde(struct compiler *c, size_t at, const struct cfi_fde *fde)
 		&c->fdes, (struct unwind_fde){ .start = (uint32_t)start, .at = (uint32_t)at });
 }
 
-static int collect_fdes(struct compiler *c)
+/* Returns how many bytes of instructions were run. */
+static uint64_t count_steps(const struct compiler *c)
+{
+	uint64_t steps = 0;
+
+	for (size_t i = 0; i < SECTIONS; i++)
+		steps += c->sections[i].program.steps;
+	return steps;
+}
+
+/* Makes the section of the FDE at `at` the one that is read. Returns the FDE's offset in it. */
+static size_t choose_section(struct compiler *c, uint32_t at)
+{
+	c->entries = &c->sections[at & IN_SECOND ? 1 : 0];
+	return at & ~IN_SECOND;
+}
+
+static int collect_fdes(struct compiler *c, uint32_t mark)
 {
 	struct unwind_entry entry;
 	int r;
 
-	for (size_t at = 0; at < c->entries.section.bytes; at = entry.next) {
-		r = unwind_entries_read(&c->entries, at, &entry);
+	choose_section(c, mark);
+	for (size_t at = 0; at < c->entries->section.bytes; at = entry.next) {
+		r = unwind_entries_read(c->entries, at, &entry);
 		if (r == 0 && entry.function)
-			r = take_fde(c, at, &entry.fde);
+			r = take_fde(c, at | mark, &entry.fde);
 		else if (r == 0 && entry.loss != CFI_LOSS_NONE)
 			count_loss(c, entry.loss);
 		if (r < 0)
 			return r;
-		if (c->entries.program.steps > UNWIND_STEPS_MAX)
+		if (count_steps(c) > UNWIND_STEPS_MAX)
 			return -ETIME;
 	}
 	return 0;
@@ -103,7 +130,7 @@ static int collect_fdes(struct compiler *c)
 static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
 {
 	struct unwind_rule rule;
-	enum cfi_loss loss = cfi_rule_of(&c->entries.program.state, signal, &rule);
+	enum cfi_loss loss = cfi_rule_of(&c->entries->program.state, signal, &rule);
 
 	if (loss != CFI_LOSS_NONE)
 		count_loss(c, loss);
@@ -119,7 +146,7 @@ static inline int rule_of_state(struct compiler *c, bool signal, uint16_t *ret_r
 {
 	struct unwind_rule rule;
 
-	if (!signal && cfi_rule_plain(&c->entries.program.state, &rule))
+	if (!signal && cfi_rule_plain(&c->entries->program.state, &rule))
 		return unwind_rules_index(c->rules, rule, c->rules_limit, ret_rule);
 	return odd_rule(c, signal, ret_rule);
 }
@@ -133,7 +160,7 @@ static inline int push_row(struct compiler *c, uint64_t address, uint16_t rule)
 /* Runs the prepared program up to address `end` and appends a row for each state. */
 static int run_program(struct compiler *c, bool signal, uint64_t end)
 {
-	struct cfi_program *p = &c->entries.program;
+	struct cfi_program *p = &c->entries->program;
 	uint16_t rule = UNWIND_RULE_UNSUPPORTED;
 	int more, r;
 
@@ -160,7 +187,7 @@ static int run_program(struct compiler *c, bool signal, uint64_t end)
 static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_t end)
 {
 	const struct unwind_cie *cie = entry->cie;
-	struct cfi_program *p = &c->entries.program;
+	struct cfi_program *p = &c->entries->program;
 	struct unwind_plain_text text = {
 		.code = entry->fde.program,
 		.start = (uint32_t)(entry->fde.start - c->table.base),
@@ -174,7 +201,7 @@ static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_
 				     &p->steps);
 	if (r != 0)
 		return MIN(r, 0);
-	cfi_program_start(p, &c->entries.section, &cie->cie, &cie->initial, text.code,
+	cfi_program_start(p, &c->entries->section, &cie->cie, &cie->initial, text.code,
 			  entry->fde.start);
 	return run_program(c, cie->cie.signal, end);
 }
@@ -185,16 +212,21 @@ static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_
  */
 static void prefetch_fde(const struct compiler *c, size_t i)
 {
-	if (i < c->fdes.count)
-		__builtin_prefetch(c->entries.section.data + c->fdes.items[i].at);
+	uint32_t at;
+
+	if (i >= c->fdes.count)
+		return;
+	at = c->fdes.items[i].at;
+	__builtin_prefetch(c->sections[at & IN_SECOND ? 1 : 0].section.data + (at & ~IN_SECOND));
 }
 
 /* Reads the FDE of the list's item `i` again, with its range cut to its segment. */
 static int read_again(struct compiler *c, size_t i, struct unwind_entry *ret_entry)
 {
+	size_t at = choose_section(c, c->fdes.items[i].at);
 	int r;
 
-	r = unwind_entries_read(&c->entries, c->fdes.items[i].at, ret_entry);
+	r = unwind_entries_read(c->entries, at, ret_entry);
 	if (r < 0)
 		return r;
 	if (!ret_entry->function || !find_text(c, ret_entry->fde.start))
@@ -258,7 +290,7 @@ static int run_all(struct compiler *c)
 				break;
 		prefetch_fde(c, next + AHEAD);
 		r = run_group(c, i, next);
-		if (r == 0 && c->entries.program.steps > UNWIND_STEPS_MAX)
+		if (r == 0 && count_steps(c) > UNWIND_STEPS_MAX)
 			r = -ETIME;
 	}
 	return r;
@@ -284,9 +316,30 @@ static int find_base(struct compiler *c)
 /* Reserves about as many rows as the table will have; memory that is never written is not used. */
 static int reserve_rows(struct compiler *c)
 {
-	size_t rows = c->entries.section.bytes / ROW_BYTES_MIN;
+	size_t rows = (c->sections[0].section.bytes + c->sections[1].section.bytes) / ROW_BYTES_MIN;
 
 	return unwind_table_grow(&c->table, (uint32_t)MIN(rows, (size_t)UNWIND_ROWS_MAX));
+}
+
+/*
+ * Reads both sections; one is enough. A .debug_frame that cannot be read takes nothing from a file
+ * that has .eh_frame.
+ */
+static int read_sections(struct compiler *c)
+{
+	int eh, debug;
+
+	eh = cfi_section_read(&c->elf, &c->sections[0].section);
+	if (eh < 0 && eh != -ENODATA)
+		return eh;
+	debug = cfi_section_read_debug(&c->elf, &c->sections[1].section);
+	if (debug == -ENODATA)
+		return eh;
+	if (debug < 0 && debug != -ENOMEM && eh == 0) {
+		count_loss(c, CFI_LOSS_DEBUG_FRAME);
+		return 0;
+	}
+	return debug;
 }
 
 static int compile_sections(struct compiler *c)
@@ -296,10 +349,12 @@ static int compile_sections(struct compiler *c)
 	r = find_base(c);
 	if (r < 0)
 		return r;
-	r = cfi_section_read(&c->elf, &c->entries.section);
+	r = read_sections(c);
 	if (r < 0)
 		return r;
-	r = collect_fdes(c);
+	r = collect_fdes(c, 0);
+	if (r == 0)
+		r = collect_fdes(c, IN_SECOND);
 	if (r < 0)
 		return r;
 	if (c->fdes.count == 0)
@@ -338,7 +393,7 @@ int unwind_compile(const struct elf_image *image, struct unwind_rules *rules,
 		unwind_rules_rewind(rules, before);
 		return r;
 	}
-	c->table.counts.steps = c->entries.program.steps;
+	c->table.counts.steps = count_steps(c);
 	c->table.counts.rules = rules->count - before;
 	*ret_table = c->table;
 	c->table = (struct unwind_table){ 0 };

@@ -21,7 +21,8 @@
 /*
  * Compiles `image`, an ELF file of x86-64. 0; -ENODATA (no call frame information, or none for
  * executable text); -ENOEXEC (not ELF, or of another byte order); -ENOTSUP (of another machine);
- * -EBADMSG (headers or entries that point outside); -EFBIG (file, CFI_SECTION_MAX); -E2BIG
+ * -EBADMSG (headers or entries that point outside); -EPROTONOSUPPORT (compressed by another method
+ * than zlib's); -EFBIG (file, CFI_SECTION_MAX); -E2BIG
  * (UNWIND_ENTRIES_MAX); -EOVERFLOW (UNWIND_ROWS_MAX); -ENOSPC (the dictionary,
  * UNWIND_FILE_RULES_MAX); -ETIME (UNWIND_STEPS_MAX); -ENOMEM; -errno of pread(2). On failure
  * `rules` is as before. Release with unwind_table_done.

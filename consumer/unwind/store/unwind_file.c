@@ -112,6 +112,8 @@ const char *unwind_file_why(int error)
 		return "other_file";
 	case -ENOMEM:
 		return "no_memory";
+	case -EPROTONOSUPPORT:
+		return "unknown_compression";
 	case -EFBIG:
 	case -E2BIG:
 	case -EOVERFLOW:

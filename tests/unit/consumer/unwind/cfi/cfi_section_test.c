@@ -8,7 +8,7 @@
 
 static struct frames f;
 
-/* Reads `image`, which it frees; the result of cfi_section_read. */
+/* Reads `image`, which it frees; the result of whichever reader finds something. */
 static int read_image(struct elf_image image, struct cfi_section *ret_section)
 {
 	struct elf_reader e;
@@ -16,6 +16,8 @@ static int read_image(struct elf_image image, struct cfi_section *ret_section)
 
 	assert_int_equal(elf_reader_open(&image, &e), 0);
 	r = cfi_section_read(&e, ret_section);
+	if (r == -ENODATA)
+		r = cfi_section_read_debug(&e, ret_section);
 	elf_reader_done(&e);
 	free((void *)image.memory);
 	return r;

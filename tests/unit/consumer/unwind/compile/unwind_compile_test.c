@@ -165,26 +165,80 @@ static void test_signal(void **state)
 	assert_int_equal(at(0).saved & UNWIND_SAVED_EXACT, UNWIND_SAVED_EXACT);
 }
 
-static void test_debug_frame(void **state)
+/* Appends a .debug_frame with one function, at WRAP_TEXT + `offset`. */
+static void put_debug(uint64_t offset)
 {
-	size_t from;
+	size_t from = f.bytes;
 
 	frames_put(&f, 0, 4);
 	frames_put(&f, UINT32_MAX, 4);
 	frames_bytes(&f, (const uint8_t[]){ 3, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1 }, 10);
-	frames_end(&f, 0);
+	frames_end(&f, from);
 	from = f.bytes;
 	frames_put(&f, 0, 4);
 	frames_put(&f, 0, 4);
-	frames_put(&f, WRAP_TEXT + 0x10, 8);
+	frames_put(&f, WRAP_TEXT + offset, 8);
 	frames_put(&f, 0x10, 8);
 	frames_bytes(&f, (const uint8_t[]){ 0x41, 0x0e, 16 }, 3);
 	frames_end(&f, from);
+}
+
+static void test_debug_frame(void **state)
+{
+	put_debug(0x10);
 	assert_int_equal(compile(WRAP_DEBUG), 0);
 	none(0);
 	sp_is(0x10, 8);
 	sp_is(0x11, 16);
 	none(0x20);
+}
+
+/* Compiles the frames: the first `eh` bytes as .eh_frame, the rest as .debug_frame, of `method`. */
+static int compile_both(size_t eh, uint64_t flags)
+{
+	struct elf_image image = wrap(f.data, f.bytes, WRAP_BY_HEADER);
+	Elf64_Ehdr header;
+	int r;
+
+	memcpy(&header, image.memory, sizeof(header));
+	wrap_sections((uint8_t *)image.memory, &header, f.bytes, WRAP_DEBUG);
+	memcpy((uint8_t *)image.memory, &header, sizeof(header));
+	wrapped_section(&image)->sh_offset += eh;
+	wrapped_section(&image)->sh_size -= eh;
+	wrapped_section(&image)->sh_flags = flags;
+	unwind_table_done(&t);
+	r = unwind_compile(&image, &rules, &t);
+	free((void *)image.memory);
+	return r;
+}
+
+/*
+ * Objects that were compiled without .eh_frame have .debug_frame, beside that of the C library's
+ * start: both count, and a .debug_frame that cannot be read takes nothing from the first.
+ */
+static void test_both_sections(void **state)
+{
+	size_t eh;
+
+	frames_cie(&f, false);
+	FRAMES_FDE(&f, WRAP_TEXT + 0x1000, 0x10, 0x0e, 24);
+	frames_put(&f, 0, 4);
+	eh = f.bytes;
+	put_debug(0x2000);
+	put_debug(0x100);
+	assert_int_equal(compile_both(eh, 0), 0);
+	sp_is(0x101, 16);
+	none(0x800);
+	sp_is(0x1001, 24);
+	none(0x1800);
+	sp_is(0x2000, 8);
+	sp_is(0x2001, 16);
+	assert_int_equal(t.counts.entries, 3);
+	assert_int_equal(t.counts.lost[CFI_LOSS_DEBUG_FRAME], 0);
+	assert_int_equal(compile_both(eh, SHF_COMPRESSED), 0);
+	none(0x101);
+	sp_is(0x1001, 24);
+	assert_int_equal(t.counts.lost[CFI_LOSS_DEBUG_FRAME], 1);
 }
 
 static void test_none(void **state)
@@ -328,10 +382,11 @@ static void test_real(void **state)
 UNIT_TESTS(unwind_compile)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_function),	TEST(test_ranges),     TEST(test_passed_over),
-		TEST(test_unsupported), TEST(test_signal),     TEST(test_debug_frame),
-		TEST(test_none),	TEST(test_rules_wall), TEST(test_steps_wall),
-		TEST(test_rows_wall),	TEST(test_too_far),    TEST(test_real),
+		TEST(test_function),	  TEST(test_ranges),	TEST(test_passed_over),
+		TEST(test_unsupported),	  TEST(test_signal),	TEST(test_debug_frame),
+		TEST(test_both_sections), TEST(test_none),	TEST(test_rules_wall),
+		TEST(test_steps_wall),	  TEST(test_rows_wall), TEST(test_too_far),
+		TEST(test_real),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

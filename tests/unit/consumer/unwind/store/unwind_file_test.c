@@ -139,6 +139,7 @@ static void test_limits_have_words(void **state)
 	for (size_t i = 0; i < sizeof(too_large) / sizeof(*too_large); i++)
 		assert_string_equal(unwind_file_why(too_large[i]), "too_large");
 	assert_string_equal(unwind_file_why(-ETIME), "too_slow");
+	assert_string_equal(unwind_file_why(-EPROTONOSUPPORT), "unknown_compression");
 	assert_string_equal(unwind_file_why(-EACCES), "not_readable");
 }
 

@@ -20,7 +20,7 @@
 #define WRAP_DATA	0x10000u    /* address of the segment that holds the file */
 #define WRAP_HEADER	0x1f0u	    /* offset of .eh_frame_hdr */
 #define WRAP_FRAMES	0x200u	    /* offset of the frames */
-#define WRAP_NAMES	"\0.debug_frame\0.eh_frame"
+#define WRAP_NAMES	"\0.debug_frame\0.eh_frame\0.zdebug_frame"
 
 enum wrap_way {
 	WRAP_BY_HEADER = 0, /* PT_GNU_EH_FRAME, no section headers */
@@ -28,6 +28,14 @@ enum wrap_way {
 	WRAP_BY_NAME = 2,   /* section .eh_frame alone */
 	WRAP_WAYS,
 };
+
+/* The section header of a wrapped file's frames, to be changed. */
+static inline Elf64_Shdr *wrapped_section(const struct elf_image *image)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)image->memory;
+
+	return (Elf64_Shdr *)(image->memory + e->e_shoff) + 1;
+}
 
 /* Section headers behind the frames: none, the frames, the names. */
 static inline void wrap_sections(uint8_t *file, Elf64_Ehdr *e, size_t bytes, enum wrap_way way)
