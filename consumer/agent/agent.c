@@ -162,6 +162,7 @@ void agent_drain(struct agent *a)
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
 	watches_note_counters(&a->watches);
+	sessions_read_facts(&a->sessions, now_ns);
 	watch_facts_step(&a->watches, now_ns);
 	pressure_follow_drained(&a->pressure, now_ns);
 	losses_check(&a->losses);

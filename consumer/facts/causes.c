@@ -62,7 +62,7 @@ static const char *name_above(const struct causes_case *c, enum facts_source sou
 static bool find_denser(const struct facts_phases *f, enum fact fact, uint64_t *ret_value,
 			uint64_t *ret_ms)
 {
-	uint64_t during, during_ms = facts_phases_ms(f, FACTS_DURING);
+	uint64_t during, during_ms = facts_phases_ms(f, FACTS_DURING, facts_row(fact)->source);
 
 	if (!facts_phases_stall(f, fact, ret_value, ret_ms))
 		return false;
@@ -74,24 +74,41 @@ static bool find_denser(const struct facts_phases *f, enum fact fact, uint64_t *
 	return true;
 }
 
-/* The cgroup may use less CPU time than it wants to. */
+/* Returns what became of a limit while the session ran, as the end of a sentence. */
+static const char *say_since(enum facts_since since)
+{
+	static const char *const texts[] = {
+		[FACTS_KEPT] = "",
+		[FACTS_SET] = "; it was set during the capture",
+		[FACTS_LIFTED] = "; it was lifted during the capture",
+		[FACTS_CHANGED] = "; it was changed during the capture",
+		[FACTS_REMOVED] = "; its cgroup was removed during the capture",
+	};
+
+	return texts[since];
+}
+
+/*
+ * The cgroup may use less CPU time than it wants to. The kernel throttles by a quota only: where
+ * no reading has one, it was lifted before the trigger.
+ */
 static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *text)
 {
-	uint64_t throttled_us, ms, quota_us, period_us;
-	char above[PATH_BYTES];
-	const struct facts *end = c->facts ? &c->facts->at[FACTS_END] : NULL;
+	uint64_t throttled_us, ms, quota;
+	char above[PATH_BYTES], used[64] = "that is gone";
+	enum facts_since since;
 
-	if (!end || !find_denser(c->facts, FACT_CPU_THROTTLED_TIME, &throttled_us, &ms) ||
-	    throttled_us < ms * least || !facts_get(end, FACT_CPU_QUOTA, &quota_us) ||
-	    !facts_get(end, FACT_CPU_PERIOD, &period_us) || quota_us == FACTS_NO_LIMIT ||
-	    !period_us)
+	if (!c->facts || !find_denser(c->facts, FACT_CPU_THROTTLED_TIME, &throttled_us, &ms) ||
+	    throttled_us < ms * least)
 		return false;
+	quota = facts_phases_limit(c->facts, FACT_CPU_QUOTA, &since);
+	if (quota != FACTS_NO_LIMIT)
+		snprintf(used, sizeof(used), "of %.4g %%", (double)quota / 1e3);
 	/* The kernel adds up the times of all CPUs. */
-	snprintf(text, CAUSES_TEXT_BYTES,
-		 "CPU quota of %.4g %%%s used up: %.2f s throttled in %.1f s%s",
-		 100.0 * (double)quota_us / (double)period_us, name_above(c, FACTS_CPU, above),
-		 seconds_of_us(throttled_us), seconds_of_ms(ms),
-		 throttled_us > ms * 1000 ? ", summed over CPUs" : "");
+	snprintf(text, CAUSES_TEXT_BYTES, "CPU quota %s%s used up: %.2f s throttled in %.1f s%s%s",
+		 used, name_above(c, FACTS_CPU, above), seconds_of_us(throttled_us),
+		 seconds_of_ms(ms), throttled_us > ms * 1000 ? ", summed over CPUs" : "",
+		 say_since(since));
 	return true;
 }
 
@@ -195,7 +212,8 @@ bool causes_reads_back(const struct facts_phases *f)
 }
 
 /* Finds which limit was reached, and how often in onset and during. */
-static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint64_t *ret_times)
+static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint64_t *ret_times,
+			 enum facts_since *ret_since)
 {
 	static const struct {
 		enum fact events, limit;
@@ -205,11 +223,12 @@ static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint
 	};
 	uint64_t ms;
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		if (facts_phases_stall(f, limits[i].events, ret_times, &ms) && *ret_times &&
-		    facts_get(&f->at[FACTS_END], limits[i].limit, ret_limit) &&
-		    *ret_limit != FACTS_NO_LIMIT)
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		*ret_limit = facts_phases_limit(f, limits[i].limit, ret_since);
+		if (*ret_limit != FACTS_NO_LIMIT &&
+		    facts_phases_stall(f, limits[i].events, ret_times, &ms) && *ret_times)
 			return true;
+	}
 	return false;
 }
 
@@ -217,19 +236,20 @@ static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint
 static bool find_memory_limit(const struct causes_case *c, uint64_t least, char *text)
 {
 	char pages[NUMBER_BYTES], reached[NUMBER_BYTES], stalled[64] = "", above[PATH_BYTES];
+	enum facts_since since;
 	uint64_t limit, times;
 
-	if (!c->facts || !find_reached(c->facts, &limit, &times) || times < least ||
+	if (!c->facts || !find_reached(c->facts, &limit, &times, &since) || times < least ||
 	    (c->trigger == CAUSES_IO && !causes_reads_back(c->facts)))
 		return false;
 	if (c->stalled_ms)
 		snprintf(stalled, sizeof(stalled), ", %.1f s stalled",
 			 seconds_of_ms(c->stalled_ms));
 	snprintf(text, CAUSES_TEXT_BYTES,
-		 "memory limit of %.4g MiB%s reached %s times: %s pages read back%s",
+		 "memory limit of %.4g MiB%s reached %s times: %s pages read back%s%s",
 		 mib_of_bytes(limit), name_above(c, FACTS_MEMORY, above),
-		 group_digits(times, reached), group_digits(sum_refaults(c->facts), pages),
-		 stalled);
+		 group_digits(times, reached), group_digits(sum_refaults(c->facts), pages), stalled,
+		 say_since(since));
 	return true;
 }
 
@@ -238,6 +258,7 @@ struct use {
 	const struct facts_device *device;
 	enum facts_device_count count;
 	uint64_t used, limit, ms;
+	enum facts_since since;
 };
 
 /* Returns the thousandths of the limit that were used. */
@@ -270,14 +291,16 @@ static void say_limit(const struct use *u, const char *device, char *text)
 
 	if (u->count == FACTS_RBYTES || u->count == FACTS_WBYTES)
 		snprintf(text, CAUSES_TEXT_BYTES,
-			 "disk limit of %s/s (%s) of %s used up: %s %s in %.1f s",
+			 "disk limit of %s/s (%s) of %s used up: %s %s in %.1f s%s",
 			 format_bytes(u->limit, limit), kind, device, format_bytes(u->used, used),
-			 is_write(u->count) ? "written" : "read", seconds_of_ms(u->ms));
+			 is_write(u->count) ? "written" : "read", seconds_of_ms(u->ms),
+			 say_since(u->since));
 	else
-		snprintf(text, CAUSES_TEXT_BYTES,
-			 "disk limit of %llu requests/s (%s) of %s used up: %s requests in %.1f s",
-			 (unsigned long long)u->limit, kind, device,
-			 group_digits(u->used, requests), seconds_of_ms(u->ms));
+		snprintf(
+			text, CAUSES_TEXT_BYTES,
+			"disk limit of %llu requests/s (%s) of %s used up: %s requests in %.1f s%s",
+			(unsigned long long)u->limit, kind, device, group_digits(u->used, requests),
+			seconds_of_ms(u->ms), say_since(u->since));
 }
 
 /* The cgroup may read or write less than it wants to. */
@@ -293,9 +316,10 @@ static bool find_disk_limit(const struct causes_case *c, uint64_t least, char *t
 			const struct facts_device *d = &c->facts->at[FACTS_END].devices[i];
 			struct use use = { .device = d,
 					   .count = (enum facts_device_count)k,
-					   .limit = d->limit[k],
-					   .ms = facts_phases_ms(c->facts, FACTS_DURING) };
+					   .ms = facts_phases_ms(c->facts, FACTS_DURING,
+								 FACTS_IO) };
 
+			use.limit = facts_phases_device_limit(c->facts, d, use.count, &use.since);
 			use.used = facts_phases_device(c->facts, FACTS_DURING, d, use.count);
 			if (find_share(&use) >= least &&
 			    (!best.device || find_share(&use) > find_share(&best)))

@@ -117,6 +117,34 @@ const struct facts_device *facts_device(const struct facts *f, uint32_t major, u
 	return NULL;
 }
 
+uint64_t facts_limit(const struct facts *f, enum fact fact)
+{
+	uint64_t limit = FACTS_NO_LIMIT, period_us = 0;
+
+	facts_get(f, fact, &limit);
+	if (limit == FACTS_NO_LIMIT || fact != FACT_CPU_QUOTA)
+		return limit;
+	facts_get(f, FACT_CPU_PERIOD, &period_us);
+	return period_us ? limit * 100000 / period_us : FACTS_NO_LIMIT;
+}
+
+void facts_take_source(struct facts *f, const struct facts *from, enum facts_source source)
+{
+	for (int i = 0; i < FACTS_FILE_COUNT_; i++)
+		if (files[i].source == source)
+			f->files = (f->files & ~(1ULL << i)) | (from->files & 1ULL << i);
+	for (int i = 0; i < FACT_COUNT_; i++)
+		if (rows[i].source == source) {
+			f->has = (f->has & ~(1ULL << i)) | (from->has & 1ULL << i);
+			f->value[i] = from->value[i];
+		}
+	if (source != FACTS_IO)
+		return;
+	f->n_devices = from->n_devices;
+	f->devices_more = from->devices_more;
+	memcpy(f->devices, from->devices, sizeof(f->devices));
+}
+
 static uint64_t convert_number(uint64_t number, uint64_t divisor)
 {
 	return divisor == CLOCK_TICKS ? number * 1000 / (uint64_t)sysconf(_SC_CLK_TCK)

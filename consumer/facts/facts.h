@@ -121,6 +121,15 @@ const char *facts_device_count_name(enum facts_device_count count);
 bool facts_get(const struct facts *f, enum fact fact, uint64_t *ret_value);
 
 /*
+ * Returns a limit (a fact of kind BOUND), the CPU quota in thousandths of a percent of one CPU;
+ * FACTS_NO_LIMIT where there is none or it was not read.
+ */
+uint64_t facts_limit(const struct facts *f, enum fact fact);
+
+/* Replaces what *f has of one source by what `from` has of it; leaves the errors as they are. */
+void facts_take_source(struct facts *f, const struct facts *from, enum facts_source source);
+
+/*
  * Adds what `text`, the content of `file`, says. Passes over what it does not know, as later
  * kernels add keys. Fuzzed (tests/fuzz/consumer/facts.c).
  */

@@ -37,25 +37,25 @@ static void write_bound(const char *key, uint64_t limit, struct jsonw *w)
 }
 
 /* The quota is a part of one CPU. */
-static void write_quota(const struct facts *end, struct jsonw *w)
+static void write_quota(const struct facts *f, struct jsonw *w)
 {
-	uint64_t quota_us, period_us;
+	uint64_t quota_us, quota = facts_limit(f, FACT_CPU_QUOTA);
 
-	if (!facts_get(end, FACT_CPU_QUOTA, &quota_us))
+	if (!facts_get(f, FACT_CPU_QUOTA, &quota_us))
 		return;
 	if (quota_us == FACTS_NO_LIMIT)
 		jsonw_null(w, "quota_pct");
-	else if (facts_get(end, FACT_CPU_PERIOD, &period_us) && period_us)
-		jsonw_milli(w, "quota_pct", (int64_t)(quota_us * 100000 / period_us));
+	else if (quota != FACTS_NO_LIMIT)
+		jsonw_milli(w, "quota_pct", (int64_t)quota);
 }
 
-static void write_device_limits(const struct facts *end, const struct facts_disks *disks,
+static void write_device_limits(const struct facts *f, const struct facts_disks *disks,
 				struct jsonw *w)
 {
 	static const char *const names[] = { "rbps", "wbps", "riops", "wiops" };
 
-	for (uint32_t i = 0; i < end->n_devices; i++) {
-		const struct facts_device *d = &end->devices[i];
+	for (uint32_t i = 0; i < f->n_devices; i++) {
+		const struct facts_device *d = &f->devices[i];
 		char name[FACTS_DEVICES_BYTES];
 		bool any = false;
 
@@ -73,28 +73,37 @@ static void write_device_limits(const struct facts *end, const struct facts_disk
 	}
 }
 
-static void write_limits(const struct facts_phases *f, enum facts_source source,
+/* Writes the limits as they were in one reading. */
+static void write_limits(const struct facts *f, enum facts_source source, const char *key,
 			 const struct facts_disks *disks, struct jsonw *w)
 {
-	const struct facts *end = &f->at[FACTS_END];
 	uint64_t value;
 
-	jsonw_object(w, "limits");
+	jsonw_object(w, key);
 	if (source == FACTS_CPU)
-		write_quota(end, w);
+		write_quota(f, w);
 	for (int i = 0; i < FACT_COUNT_; i++) {
 		const struct fact_row *row = facts_row((enum fact)i);
 
 		if (row->source == source && row->kind == FACTS_BOUND && i != FACT_CPU_QUOTA &&
-		    facts_get(end, (enum fact)i, &value))
+		    facts_get(f, (enum fact)i, &value))
 			write_bound(row->name, value, w);
 	}
 	if (source == FACTS_IO) {
 		jsonw_array(w, "devices");
-		write_device_limits(end, disks, w);
+		write_device_limits(f, disks, w);
 		jsonw_array_end(w);
 	}
 	jsonw_object_end(w);
+}
+
+/* Writes the limits at the trigger, and those at the end where one has changed. */
+static void write_both_limits(const struct facts_phases *f, enum facts_source source,
+			      const struct facts_disks *disks, struct jsonw *w)
+{
+	write_limits(&f->at[FACTS_TRIGGER], source, "limits", disks, w);
+	if (facts_phases_limits_changed(f, source))
+		write_limits(&f->at[FACTS_END], source, "limits_end", disks, w);
 }
 
 static void write_devices(const struct facts_phases *f, enum facts_phase phase,
@@ -130,7 +139,7 @@ static bool has_phase(const struct facts_phases *f, enum facts_phase phase,
 {
 	uint64_t files = f->at[phase].files & f->at[phase + 1].files;
 
-	if (!facts_phases_ms(f, phase))
+	if (!facts_phases_ms(f, phase, source))
 		return false;
 	for (int i = 0; i < FACTS_FILE_COUNT_; i++)
 		if (facts_file((enum facts_file)i)->source == source && files & 1ULL << i)
@@ -144,7 +153,7 @@ static void write_phase(const struct facts_phases *f, enum facts_phase phase,
 	uint64_t value;
 
 	jsonw_object(w, facts_phases_name(phase));
-	jsonw_u64(w, "ms", facts_phases_ms(f, phase));
+	jsonw_u64(w, "ms", facts_phases_ms(f, phase, source));
 	for (int i = 0; i < FACT_COUNT_; i++) {
 		const struct fact_row *row = facts_row((enum fact)i);
 
@@ -164,8 +173,12 @@ static const char *say_error(int error)
 	case EPERM:
 		return "the agent may not read it";
 	case ENOENT:
-	case ENODEV:
 		return "the cgroup has no such file, or was removed";
+	case ENODEV:
+		return "the cgroup was removed: its last reading before that is the end";
+	case EMFILE:
+	case ENFILE:
+		return "no descriptor was left (LimitNOFILE)";
 	case ESRCH:
 		return "no process told its v1 cgroup, or the controller is mounted nowhere";
 	case EXDEV:
@@ -220,7 +233,7 @@ static void write_missing(const struct facts_phases *f, enum facts_source source
 	}
 	put_shallow(f, source, &any, w);
 	for (int p = 0; p < FACTS_PHASE_COUNT_; p++)
-		if (f->why[p] && !facts_phases_ms(f, (enum facts_phase)p))
+		if (f->why[p] && !facts_phases_ms(f, (enum facts_phase)p, source))
 			put_missing(facts_phases_name((enum facts_phase)p), f->why[p], &any, w);
 	if (any)
 		jsonw_array_end(w);
@@ -245,7 +258,7 @@ void facts_json_write(const struct facts_phases *f, enum facts_source source, co
 {
 	jsonw_string(w, "source", facts_source_name(source));
 	write_from(f, source, cgroup, w);
-	write_limits(f, source, disks, w);
+	write_both_limits(f, source, disks, w);
 	jsonw_object(w, "phases");
 	for (int p = 0; p < FACTS_PHASE_COUNT_; p++)
 		if (has_phase(f, (enum facts_phase)p, source))

@@ -63,69 +63,57 @@ void facts_reader_done(struct facts_reader *r)
 	}
 }
 
-/* Reads one file below `path` of a hierarchy; `also` is another row of the same file. */
-static void read_file(struct cgroups *hierarchy, const char *path, enum facts_file file,
-		      enum facts_file also, struct facts *f)
+/* Opens a file of /proc, which describes the whole machine. Returns a descriptor or -errno. */
+static int open_host(enum facts_file file)
 {
-	char text[TEXT_BYTES];
-	int n = cgroups_read(hierarchy, path, facts_file(file)->name, text, sizeof(text));
-
-	if (n < 0) {
-		f->error[file] = f->error[also] = (int16_t)n;
-		return;
-	}
-	facts_parse(f, file, text, (size_t)n);
-	if (also != file)
-		facts_parse(f, also, text, (size_t)n);
-}
-
-/* Reads a file of /proc, which tells of the whole machine. */
-static void read_host(enum facts_file file, struct facts *f)
-{
-	char path[64], text[TEXT_BYTES];
-	_cleanup_close_ int fd = -1;
-	ssize_t n;
+	char path[64];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%s", facts_file(file)->name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
-	if (n < 0)
-		f->error[file] = (int16_t)-errno;
-	else
-		facts_parse(f, file, text, (size_t)n);
+	return fd < 0 ? -errno : fd;
 }
 
-static void read_own(struct facts_reader *r, const char *path, const struct facts_place_source *s,
-		     enum facts_file file, struct facts *f)
+/* Whether the place has the file: those of the other hierarchy are not asked for. */
+static bool is_of_place(const struct facts_place *place, enum facts_file file)
 {
-	bool same = s->where == FACTS_V2 && s->path && !strcmp(s->path, path);
+	const struct facts_file_row *row = facts_file(file);
 
-	read_file(r->cgroups, path, file,
-		  same && file == FACTS_FILE_OWN_CPU_STAT ? FACTS_FILE_V2_CPU_STAT : file, f);
+	return row->where == FACTS_OWN || row->where == FACTS_HOST_WIDE ||
+	       row->where == place->source[row->source].where;
 }
 
-static void read_row(struct facts_reader *r, const char *path, const struct facts_place *place,
-		     enum facts_file file, struct facts *f)
+/* Opens a file of the place. Returns a descriptor or -errno. */
+static int open_row(struct facts_reader *r, const char *path, const struct facts_place *place,
+		    enum facts_file file)
 {
 	const struct facts_file_row *row = facts_file(file);
 	const struct facts_place_source *s = &place->source[row->source];
 
-	if (row->where == FACTS_OWN) {
-		read_own(r, path, s, file, f);
-	} else if (row->where == FACTS_HOST_WIDE) {
-		read_host(file, f);
-	} else if (row->where != s->where || f->files & 1ULL << file || f->error[file]) {
-		return;
-	} else if (!s->path) {
-		f->error[file] = -ESRCH;
-	} else if (row->where == FACTS_V2) {
-		read_file(r->cgroups, s->path, file, file, f);
-	} else if (!strcmp(s->path, "/")) {
-		f->error[file] = -EXDEV;
-	} else {
-		r->v1[row->source].lookups = r->cgroups->lookups;
-		read_file(&r->v1[row->source], s->path, file, file, f);
-	}
+	if (row->where == FACTS_OWN)
+		return cgroups_open_file(r->cgroups, path, row->name);
+	if (row->where == FACTS_HOST_WIDE)
+		return open_host(file);
+	if (!s->path)
+		return -ESRCH;
+	if (row->where == FACTS_V2)
+		return cgroups_open_file(r->cgroups, s->path, row->name);
+	if (!strcmp(s->path, "/"))
+		return -EXDEV;
+	r->v1[row->source].lookups = r->cgroups->lookups;
+	return cgroups_open_file(&r->v1[row->source], s->path, row->name);
+}
+
+/* Adds what the open file has; `fd` may be the -errno of its opening. */
+static void read_row(int fd, enum facts_file file, struct facts *f)
+{
+	char text[TEXT_BYTES];
+	ssize_t n = fd < 0 ? fd : pread(fd, text, sizeof(text), 0);
+
+	if (n >= 0)
+		facts_parse(f, file, text, (size_t)n);
+	else
+		f->error[file] = (int16_t)(fd < 0 ? fd : -errno);
 }
 
 /* Whether it is a limit that makes processes wait: one of swap alone does not. */
@@ -142,10 +130,16 @@ static bool is_limited(struct facts_reader *r, const struct facts_place *place,
 	struct facts f = {};
 	uint64_t value;
 
-	for (int i = 0; i < FACTS_FILE_COUNT_; i++)
-		if (facts_file((enum facts_file)i)->source == source &&
-		    facts_file((enum facts_file)i)->depth == FACTS_LIMITS)
-			read_row(r, place->source[source].path, place, (enum facts_file)i, &f);
+	for (int i = 0; i < FACTS_FILE_COUNT_; i++) {
+		_cleanup_close_ int fd = -1;
+
+		if (facts_file((enum facts_file)i)->source != source ||
+		    facts_file((enum facts_file)i)->depth != FACTS_LIMITS ||
+		    !is_of_place(place, (enum facts_file)i))
+			continue;
+		fd = open_row(r, place->source[source].path, place, (enum facts_file)i);
+		read_row(fd, (enum facts_file)i, &f);
+	}
 	for (int i = 0; i < FACT_COUNT_; i++)
 		if (is_limit((enum fact)i) && facts_get(&f, (enum fact)i, &value) &&
 		    value != FACTS_NO_LIMIT)
@@ -184,11 +178,42 @@ int facts_reader_place(struct facts_reader *r, const char *path, struct facts_pl
 	return e;
 }
 
-void facts_reader_read(struct facts_reader *r, const char *path, const struct facts_place *place,
-		       enum facts_depth depth, struct facts *ret_facts)
+void facts_reader_files_open(struct facts_reader *r, const char *path,
+			     const struct facts_place *place, enum facts_depth depth,
+			     struct facts_files *ret_files)
+{
+	*ret_files = (struct facts_files){};
+	for (int i = 0; i < FACTS_FILE_COUNT_; i++) {
+		if (facts_file((enum facts_file)i)->depth > depth ||
+		    !is_of_place(place, (enum facts_file)i))
+			continue;
+		ret_files->has |= 1ULL << i;
+		ret_files->fd[i] = open_row(r, path, place, (enum facts_file)i);
+	}
+}
+
+void facts_reader_files_read(const struct facts_files *files, struct facts *ret_facts)
 {
 	*ret_facts = (struct facts){ .time_ns = clock_mono_ns() };
 	for (int i = 0; i < FACTS_FILE_COUNT_; i++)
-		if (facts_file((enum facts_file)i)->depth <= depth)
-			read_row(r, path, place, (enum facts_file)i, ret_facts);
+		if (files->has & 1ULL << i)
+			read_row(files->fd[i], (enum facts_file)i, ret_facts);
+}
+
+void facts_reader_files_close(struct facts_files *files)
+{
+	for (int i = 0; i < FACTS_FILE_COUNT_; i++)
+		if (files->has & 1ULL << i && files->fd[i] >= 0)
+			close(files->fd[i]);
+	*files = (struct facts_files){};
+}
+
+void facts_reader_read(struct facts_reader *r, const char *path, const struct facts_place *place,
+		       enum facts_depth depth, struct facts *ret_facts)
+{
+	struct facts_files files;
+
+	facts_reader_files_open(r, path, place, depth, &files);
+	facts_reader_files_read(&files, ret_facts);
+	facts_reader_files_close(&files);
 }

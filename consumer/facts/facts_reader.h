@@ -31,11 +31,30 @@ void facts_reader_done(struct facts_reader *r); /* also of an all-zero reader */
  */
 int facts_reader_place(struct facts_reader *r, const char *path, struct facts_place *ret_place);
 
+/* The open files of one place. All zero: none is open. */
+struct facts_files {
+	uint64_t has;		   /* a bit for each file that was to be opened */
+	int fd[FACTS_FILE_COUNT_]; /* owned; -errno: it could not be opened */
+};
+
 /*
- * Reads the facts of the cgroup at `path`, whose place is `place`, as deep as asked. What cannot be
- * read is absent, with -errno in facts.error: -ESRCH when no v1 cgroup is known, -EXDEV when it is
- * the root of its hierarchy, whose counters are the whole host's.
+ * Opens the files of the cgroup at `path`, whose place is `place`, as deep as asked. A descriptor
+ * stays with the cgroup that it was opened in: once that is removed, reading fails with ENODEV
+ * (fs/kernfs/file.c), also where a new cgroup has the path. Release with facts_reader_files_close.
  */
+void facts_reader_files_open(struct facts_reader *r, const char *path,
+			     const struct facts_place *place, enum facts_depth depth,
+			     struct facts_files *ret_files);
+void facts_reader_files_close(struct facts_files *files);
+
+/*
+ * Reads the open files. What cannot be read is absent, with -errno in facts.error: -ESRCH when no
+ * v1 cgroup is known, -EXDEV when it is the root of its hierarchy, whose counters are the whole
+ * host's, -ENODEV when the cgroup was removed.
+ */
+void facts_reader_files_read(const struct facts_files *files, struct facts *ret_facts);
+
+/* Reads the facts of the cgroup at `path` once, by descriptors that it closes again. */
 void facts_reader_read(struct facts_reader *r, const char *path, const struct facts_place *place,
 		       enum facts_depth depth, struct facts *ret_facts);
 

@@ -339,7 +339,17 @@ void session_end(struct sessions *all, struct session *s)
 	slot->session = 0;
 	read_pressure_end(s->result);
 	if (s->result->facts)
-		facts_phases_end(s->result->facts, all->facts, s->result->cgroup);
+		facts_phases_end(s->result->facts);
+}
+
+void sessions_read_facts(struct sessions *all, uint64_t now_ns)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *s = all->running[i];
+
+		if (s && !s->ending && s->result->facts)
+			facts_phases_step(s->result->facts, now_ns);
+	}
 }
 
 /* Returns whether all signals have read what takes longer than a turn. */

@@ -143,6 +143,12 @@ void session_narrow(struct session *s);
  */
 void session_share(struct session *s);
 
+/*
+ * Reads the facts of the running sessions again (FACTS_AGAIN_NS): a cgroup that is removed keeps
+ * its last reading. Call after each drain.
+ */
+void sessions_read_facts(struct sessions *all, uint64_t now_ns);
+
 /* Ends the session now, before its time if need be. Its ledger is closed after the next drain. */
 void session_end(struct sessions *all, struct session *s);
 

@@ -237,10 +237,11 @@ static const struct rule *rule_of(const struct triggers *t, const struct session
 /* Sets the watch back to the recorder. */
 static void release_watch(struct watch *w, const struct session *s)
 {
+	const struct facts_phases *facts = s->result->facts;
+
 	w->recorded_ns = s->result->stop_ns;
-	if (s->result->facts)
-		facts_record_add(&w->facts, &s->result->facts->place,
-				 &s->result->facts->at[FACTS_END]);
+	if (facts && facts_phases_whole(facts))
+		facts_record_add(&w->facts, &facts->place, &facts->at[FACTS_END]);
 	w->session = NULL;
 	w->requested = false;
 	bindings_release(w, "no_process");

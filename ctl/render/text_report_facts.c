@@ -110,12 +110,13 @@ static char *format_head(const struct json_node *const lines[FACTS_LINES], const
 	return head;
 }
 
-/* The limits that are none are left out. */
-static void put_limits(const struct json_node *line, FILE *out)
+/* Prints the limits under `key`; leaves out those that are none. */
+static void put_limits(const struct json_node *line, const char *key_of, const char *when,
+		       FILE *out)
 {
 	_cleanup_free_ char *source = member_text_value("source", json_node_get(line, "source"));
 	_cleanup_free_ char *from = member_text_value("", json_node_get(line, "from_cgroup"));
-	const struct json_node *limits = json_node_get(line, "limits");
+	const struct json_node *limits = json_node_get(line, key_of);
 	unsigned int n = 0;
 
 	for (const struct json_node *m = json_node_first(limits); m; m = json_node_next(m)) {
@@ -130,12 +131,20 @@ static void put_limits(const struct json_node *line, FILE *out)
 		if (n++)
 			fputs(", ", out);
 		else
-			fprintf(out, "  limits of %s%s%s: ", source ? source : "-",
-				from ? " in v1 cgroup " : "", from ? from : "");
+			fprintf(out, "  limits of %s%s%s%s: ", source ? source : "-",
+				from ? " in v1 cgroup " : "", from ? from : "", when);
 		fprintf(out, "%s %s", label, text);
 	}
 	if (n)
 		fputs("\n", out);
+	else if (limits && *when)
+		fprintf(out, "  limits of %s%s: none\n", source ? source : "-", when);
+}
+
+static void put_both_limits(const struct json_node *line, FILE *out)
+{
+	put_limits(line, "limits", "", out);
+	put_limits(line, "limits_end", " at the end", out);
 }
 
 static int print_lines(const struct json_node *const lines[FACTS_LINES], FILE *out)
@@ -155,7 +164,7 @@ static int print_lines(const struct json_node *const lines[FACTS_LINES], FILE *o
 		r = text_table_print(&table, 2, out);
 	for (size_t i = 0; i < FACTS_LINES; i++)
 		if (lines[i])
-			put_limits(lines[i], out);
+			put_both_limits(lines[i], out);
 	return r;
 }
 

@@ -62,6 +62,48 @@ def test_cpu_quota_speaks_first(t):
         check(made.returncode == 0 and made.stdout, f"{verb}: {made.returncode}, {made.stderr}")
 
 
+def lift(group):
+    """Takes the quota of the cgroup away, as an operator does who reads the headline."""
+    for file, text in (("cpu.max", "max 100000"), ("cpu.cfs_quota_us", "-1")):
+        for folder in (group.folder, *group.others):
+            if (folder / file).exists():
+                (folder / file).write_text(text)
+
+
+def restart(t, group):
+    """Removes the cgroup with its processes; makes one of the same name with another quota, and begins anew."""
+    group.remove()
+    t.cgroups.remove(group)
+    again = t.cgroup(quota=150)
+    t.spawn("burn_cpu", 5, 2, name=t.comm, cgroup=again)
+
+
+ACTS = {"removed": lambda t, group: group.remove(), "lifted": lambda t, group: lift(group), "restarted": restart}
+
+
+@pytest.mark.parallel(2)
+@pytest.mark.core
+@pytest.mark.parametrize("act", ACTS)
+def test_cpu_quota_that_is_gone(t, act):
+    """1.2 s into the session the service is stopped, restarted, or its quota lifted: the quota is named all the same."""
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=3000, pre_ms=10000)))
+    group = t.cgroup(quota=20)
+    t.spawn("burn_cpu", 20, 2, 9, name=t.comm, cgroup=group)
+    start = agent.wait("session.start", seconds=20, rule="api")
+    time.sleep(1.2)
+    ACTS[act](t, group)
+    end = agent.wait("session.end", session=start["session"])
+    cpu = agent.find("facts", session=end["session"], source="cpu")[0]
+    check_figure("before" in cpu["phases"], f"stalled too early: {cpu}", t.load)
+    became = "it was lifted" if act == "lifted" else "its cgroup was removed"
+    check(end["cause"].startswith("CPU quota of 20 % used up: ") and
+          end["cause"].endswith(f"; {became} during the capture"), f"{end['cause']}: {cpu}")
+    check(cpu["limits"]["quota_pct"] == 20 and cpu["phases"]["during"]["nr_throttled"] >= 3, f"{cpu}")
+    check(cpu.get("limits_end", {}).get("quota_pct", 0) == (None if act == "lifted" else 0), f"{cpu}")
+    check(any(row["file"] == "cpu.stat" and "removed" in row["reason"] for row in cpu.get("missing", [])) ==
+          (act != "lifted"), f"{cpu}")
+
+
 def report_of(t, agent):
     lines = t.folder / "lines"
     lines.write_bytes(b"".join(agent.raw))

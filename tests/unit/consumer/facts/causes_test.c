@@ -35,7 +35,7 @@ static void add_quota(struct facts_phases *p, const char *throttled)
 {
 	read_all(p, FACTS_FILE_V2_CPU_STAT, "throttled_usec 100\n", "throttled_usec 370100\n",
 		 throttled);
-	facts_testing_read(p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
+	facts_testing_read(p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
 }
 
 static void add_memory(struct facts_phases *p)
@@ -43,7 +43,7 @@ static void add_memory(struct facts_phases *p)
 	read_all(p, FACTS_FILE_V2_MEMORY_EVENTS, "max 0\n", "max 12\n", "max 312\n");
 	read_all(p, FACTS_FILE_V2_MEMORY_STAT, "workingset_refault_file 0\n",
 		 "workingset_refault_file 210\n", "workingset_refault_file 4210\n");
-	facts_testing_read(p, FACTS_END, 8500, FACTS_FILE_V2_MEMORY_MAX, "67108864\n");
+	facts_testing_read(p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_MEMORY_MAX, "67108864\n");
 }
 
 static void add_disk(struct facts_phases *p, const char *trigger, const char *end)
@@ -71,10 +71,45 @@ static void test_cpu_quota(void **state)
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 5640100);
 	says(&c, "CPU quota of 40 % used up: 5.27 s throttled in 2.0 s, summed over CPUs");
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 800100);
-	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, 12500);
+	facts_testing_set(&p.at[FACTS_TRIGGER], FACT_CPU_QUOTA, 12500);
 	says(&c, "CPU quota of 12.5 % used up: 0.80 s throttled in 3.5 s");
-	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, FACTS_NO_LIMIT);
+	/* The kernel throttles by a quota only: it was lifted before the trigger. */
+	facts_testing_set(&p.at[FACTS_TRIGGER], FACT_CPU_QUOTA, FACTS_NO_LIMIT);
+	says(&c, "CPU quota that is gone used up: 0.80 s throttled in 3.5 s");
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 100);
+	says(&c, "CPU quota that is gone used up: 0.37 s throttled in 3.5 s");
+	facts_testing_set(&p.at[FACTS_TRIGGER], FACT_CPU_THROTTLED_TIME, 100);
 	says(&c, NULL);
+}
+
+/* What held the cgroup up is named by what it was at the trigger, with what became of it. */
+static void test_quota_that_changes(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_case c = { .facts = &p, .trigger = CAUSES_CPU };
+
+	add_quota(&p, "throttled_usec 800100\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "max 100000\n");
+	says(&c, "CPU quota of 40 % used up: 0.80 s throttled in 3.5 s; it was lifted during the "
+		 "capture");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "150000 100000\n");
+	says(&c, "CPU quota of 40 % used up: 0.80 s throttled in 3.5 s; it was changed during the "
+		 "capture");
+	/* The same quota of longer periods. */
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "80000 200000\n");
+	says(&c, "CPU quota of 40 % used up: 0.80 s throttled in 3.5 s");
+	facts_testing_set(&p.at[FACTS_TRIGGER], FACT_CPU_QUOTA, FACTS_NO_LIMIT);
+	says(&c, "CPU quota of 40 % used up: 0.80 s throttled in 3.5 s; it was set during the "
+		 "capture");
+	/* Its cgroup was removed 0.5 s after the trigger. */
+	add_quota(&p, "throttled_usec 800100\n");
+	p.until_ns[FACTS_CPU] = 7000 * NSEC_PER_MSEC;
+	says(&c, "CPU quota of 40 % used up: 0.43 s throttled in 0.5 s; its cgroup was removed "
+		 "during the capture");
+	/* At once: the onset has the evidence. */
+	p.until_ns[FACTS_CPU] = 6500 * NSEC_PER_MSEC;
+	says(&c, "CPU quota of 40 % used up: 0.37 s throttled in 1.5 s; its cgroup was removed "
+		 "during the capture");
 }
 
 /* A quota that was used up for a moment is no cause. */
@@ -85,7 +120,7 @@ static void test_cpu_quota_for_a_moment(void **state)
 
 	read_all(&p, FACTS_FILE_V2_CPU_STAT, "throttled_usec 0\n", "throttled_usec 76000\n",
 		 "throttled_usec 174000\n");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
 	says(&c, NULL);
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 176000);
 	says(&c, "CPU quota of 40 % used up: 0.18 s throttled in 3.5 s");
@@ -101,7 +136,7 @@ static void test_cpu_quota_after_a_long_onset(void **state)
 	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_STAT,
 			   "throttled_usec 60000\n");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_STAT, "throttled_usec 1260000\n");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
 	says(&c, "CPU quota of 40 % used up: 1.20 s throttled in 2.0 s");
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 165000);
 	says(&c, "CPU quota of 40 % used up: 0.10 s throttled in 2.0 s");
@@ -203,14 +238,36 @@ static void test_memory_limit(void **state)
 	says(&c, NULL);
 	/* It is memory.high that holds the cgroup back. */
 	c.trigger = CAUSES_MEMORY;
-	facts_testing_set(&p.at[FACTS_END], FACT_MEMORY_MAX, FACTS_NO_LIMIT);
+	facts_testing_set(&p.at[FACTS_TRIGGER], FACT_MEMORY_MAX, FACTS_NO_LIMIT);
 	says(&c, NULL);
 	read_all(&p, FACTS_FILE_V2_MEMORY_EVENTS, "high 0\nmax 0\n", "high 10\nmax 0\n",
 		 "high 20\nmax 0\n");
-	facts_testing_set(&p.at[FACTS_END], FACT_MEMORY_HIGH, 1 << 20);
+	facts_testing_set(&p.at[FACTS_TRIGGER], FACT_MEMORY_HIGH, 1 << 20);
 	says(&c, "memory limit of 1 MiB reached 20 times: 4,210 pages read back");
 	facts_testing_set(&p.at[FACTS_END], FACT_MEMORY_EVENTS_HIGH, 19);
 	says(&c, NULL);
+}
+
+static void test_limits_that_change(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_case c = { .facts = &p, .trigger = CAUSES_MEMORY };
+
+	add_memory(&p);
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_MEMORY_MAX, "max\n");
+	says(&c, "memory limit of 64 MiB reached 312 times: 4,210 pages read back; it was lifted "
+		 "during the capture");
+	p.until_ns[FACTS_MEMORY] = 8000 * NSEC_PER_MSEC;
+	says(&c, "memory limit of 64 MiB reached 312 times: 4,210 pages read back; its cgroup was "
+		 "removed during the capture");
+	p = (struct facts_phases){};
+	c.trigger = CAUSES_IO;
+	add_disk(&p, "7:0 rbytes=1048576 rios=10\n", "7:0 rbytes=3145728 rios=30\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_IO_MAX,
+			   "7:0 rbps=1048576 wbps=max riops=max wiops=max\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX, "");
+	says(&c, "disk limit of 1.0 MiB/s (reads) of 7:0 used up: 2.0 MiB read in 2.0 s; it was "
+		 "lifted during the capture");
 }
 
 /* Pages that are read back make a cgroup wait for the disk: the memory limit is the cause. */
@@ -240,16 +297,16 @@ static void test_disk_limit(void **state)
 	assert_int_equal(facts_devices_parse(&names.devices, devices, strlen(devices)), 0);
 	add_disk(&p, "7:0 rbytes=1048576 rios=10\n", "7:0 rbytes=3145728 rios=30\n");
 	says(&c, "loop0 at /mnt read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=1048576 wbps=max riops=max wiops=max\n");
 	says(&c, "disk limit of 1.0 MiB/s (reads) of loop0 at /mnt used up: 2.0 MiB read in 2.0 s");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=4096 wbps=max riops=max wiops=max\n");
 	says(&c, "disk limit of 4.0 KiB/s (reads) of loop0 at /mnt used up: 2.0 MiB read in 2.0 s");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=2097152 wbps=max riops=max wiops=max\n");
 	says(&c, "loop0 at /mnt read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=max wbps=max riops=10 wiops=max\n");
 	says(&c,
 	     "disk limit of 10 requests/s (reads) of loop0 at /mnt used up: 20 requests in 2.0 s");
@@ -275,6 +332,8 @@ UNIT_TESTS(causes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cpu_quota),
+		cmocka_unit_test(test_quota_that_changes),
+		cmocka_unit_test(test_limits_that_change),
 		cmocka_unit_test(test_cpu_quota_for_a_moment),
 		cmocka_unit_test(test_cpu_quota_after_a_long_onset),
 		cmocka_unit_test(test_during_alone),

@@ -51,8 +51,8 @@ static void test_cpu(void **state)
 			   "nr_throttled 4\nthrottled_time 0\n");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V1_CPU_STAT,
 			   "nr_throttled 24\nthrottled_time 1999999999\n");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V1_CPU_QUOTA, "40000\n");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V1_CPU_PERIOD, "100000\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V1_CPU_QUOTA, "40000\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V1_CPU_PERIOD, "100000\n");
 	says(&p, FACTS_CPU,
 	     "{\"source\":\"cpu\",\"from\":\"v1\",\"from_cgroup\":\"/batch\","
 	     "\"from_reason\":\"11 of 14 processes are in it\","
@@ -60,6 +60,32 @@ static void test_cpu(void **state)
 	     "\"phases\":{\"before\":{\"ms\":4000,\"nr_throttled\":0},"
 	     "\"onset\":{\"ms\":1500,\"nr_throttled\":3},"
 	     "\"during\":{\"ms\":2000,\"nr_throttled\":20,\"throttled_ms\":1999}}}");
+}
+
+/* Limits that changed, and a cgroup that was removed 0.5 s after the trigger. */
+static void test_changed(void **state)
+{
+	static char path[] = "/api";
+	struct facts_phases p = {};
+
+	put_place(&p, FACTS_V2, path);
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_MAX, "20000 100000\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_STAT, "nr_periods 5\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "max 100000\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_STAT, "nr_periods 9\n");
+	says(&p, FACTS_CPU,
+	     "{\"source\":\"cpu\",\"from\":\"v2\","
+	     "\"limits\":{\"quota_pct\":20.000,\"period_us\":100000},"
+	     "\"limits_end\":{\"quota_pct\":null,\"period_us\":100000},"
+	     "\"phases\":{\"during\":{\"ms\":2000,\"nr_periods\":4}}}");
+	p.until_ns[FACTS_CPU] = 7000 * NSEC_PER_MSEC;
+	p.at[FACTS_END].error[FACTS_FILE_V2_CPU_STAT] = -ENODEV;
+	says(&p, FACTS_CPU,
+	     "{\"source\":\"cpu\",\"from\":\"v2\","
+	     "\"limits\":{\"quota_pct\":20.000,\"period_us\":100000},"
+	     "\"phases\":{\"during\":{\"ms\":500,\"nr_periods\":4}},"
+	     "\"missing\":[{\"file\":\"cpu.stat\","
+	     "\"reason\":\"the cgroup was removed: its last reading before that is the end\"}]}");
 }
 
 /* Those of the machine are nobody's. */
@@ -86,7 +112,7 @@ static void test_missing(void **state)
 	put_place(&p, FACTS_V2, path);
 	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_PIDS_CURRENT, "3\n");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_PIDS_CURRENT, "4\n");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_PIDS_MAX, "max\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_PIDS_MAX, "max\n");
 	p.at[FACTS_END].error[FACTS_FILE_V2_MEMORY_STAT] = -EACCES;
 	says(&p, FACTS_MEMORY,
 	     "{\"source\":\"memory\",\"from\":\"v2\",\"limits\":{},\"phases\":{},\"missing\":["
@@ -125,7 +151,7 @@ static void test_io(void **state)
 			   "7:0 rbytes=4096 rios=1\n8:0 rbytes=1 rios=1\n");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_STAT,
 			   "7:0 rbytes=8192 rios=2\n8:0 rbytes=1 rios=1\n8:16 wbytes=512 wios=1\n");
-	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=max wbps=7 riops=max wiops=max\n");
 	says(&p, FACTS_IO,
 	     "{\"source\":\"io\",\"from\":\"v2\",\"from_cgroup\":\"/\","
@@ -140,9 +166,9 @@ static void test_io(void **state)
 UNIT_TESTS(facts_json)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cpu),	cmocka_unit_test(test_host),
-		cmocka_unit_test(test_missing), cmocka_unit_test(test_shallow),
-		cmocka_unit_test(test_io),
+		cmocka_unit_test(test_cpu),	cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_host),	cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_shallow), cmocka_unit_test(test_io),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

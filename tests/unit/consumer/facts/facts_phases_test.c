@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/consumer/testing/cgroups_testing.h"
 
+#include <fcntl.h>
+
 #include "consumer/facts/facts_phases.h"
 #include "shared/tools/clock.h"
 
@@ -57,7 +59,7 @@ static void is_grown(const struct facts_phases *f, enum facts_phase phase, uint6
 {
 	uint64_t value;
 
-	assert_in_range(facts_phases_ms(f, phase), seconds * 1000, seconds * 1000 + 900);
+	assert_in_range(facts_phases_ms(f, phase, FACTS_CPU), seconds * 1000, seconds * 1000 + 900);
 	assert_true(facts_phases_get(f, phase, FACT_CPU_THROTTLED, &value));
 	assert_int_equal(value, throttled);
 }
@@ -66,7 +68,7 @@ static void is_absent(const struct facts_phases *f, enum facts_phase phase)
 {
 	uint64_t value;
 
-	assert_int_equal(facts_phases_ms(f, phase), 0);
+	assert_int_equal(facts_phases_ms(f, phase, FACTS_CPU), 0);
 	assert_non_null(f->why[phase]);
 	assert_false(facts_phases_get(f, phase, FACT_CPU_THROTTLED, &value));
 }
@@ -84,17 +86,114 @@ static void test_all_phases(void **state)
 	is_grown(f, FACTS_ONSET, 3, 40);
 	put_file("/api/cpu.stat", "nr_periods 120\nnr_throttled 70\n");
 	usleep(2000);
-	facts_phases_end(f, &reader, "/api");
+	facts_phases_end(f);
 	assert_true(facts_phases_get(f, FACTS_DURING, FACT_CPU_THROTTLED, &value));
 	assert_int_equal(value, 20);
 	assert_true(facts_phases_stall(f, FACT_CPU_THROTTLED, &value, &ms));
 	assert_int_equal(value, 60);
-	assert_int_equal(ms, facts_phases_ms(f, FACTS_ONSET) + facts_phases_ms(f, FACTS_DURING));
+	assert_int_equal(ms, facts_phases_ms(f, FACTS_ONSET, FACTS_CPU) +
+				     facts_phases_ms(f, FACTS_DURING, FACTS_CPU));
 	/* Of what was not read in a phase nothing is said; 0 would be a lie. */
 	assert_false(facts_phases_get(f, FACTS_BEFORE, FACT_CPU_PERIODS, &value));
 	assert_true(facts_phases_get(f, FACTS_DURING, FACT_CPU_PERIODS, &value));
 	assert_int_equal(value, 20);
 	assert_false(facts_phases_get(f, FACTS_DURING, FACT_MEMORY_PGSCAN, &value));
+	facts_phases_free(f);
+}
+
+static uint64_t limit(const struct facts_phases *f, enum facts_since since)
+{
+	enum facts_since is;
+	uint64_t pct = facts_phases_limit(f, FACT_CPU_QUOTA, &is);
+
+	assert_int_equal(is, since);
+	assert_int_equal(facts_phases_limits_changed(f, FACTS_CPU),
+			 since != FACTS_KEPT && since != FACTS_REMOVED);
+	return pct / 1000;
+}
+
+/* The quota is lifted while the session runs. */
+static void test_lifted(void **state)
+{
+	struct facts_phases *f;
+
+	put_file("/api/cpu.max", "20000 100000\n");
+	f = begin(30, 2);
+	put_file("/api/cpu.max", "max 100000\n");
+	facts_phases_end(f);
+	assert_int_equal(limit(f, FACTS_LIFTED), 20);
+	assert_true(facts_phases_whole(f));
+	facts_phases_free(f);
+}
+
+/* Another cgroup of the same path: what was opened at the trigger is read to the end. */
+static void test_restarted(void **state)
+{
+	char from[128], to[128];
+	struct facts_phases *f;
+	uint64_t value;
+
+	put_file("/api/cpu.max", "20000 100000\n");
+	f = begin(30, 2);
+	snprintf(from, sizeof(from), "%s/api", mount);
+	snprintf(to, sizeof(to), "%s/old", mount);
+	assert_int_equal(rename(from, to), 0);
+	make("/api");
+	put_file("/api/cpu.stat", "nr_periods 1\nnr_throttled 0\n");
+	put_file("/api/cpu.max", "150000 100000\n");
+	put_file("/old/cpu.stat", "nr_periods 120\nnr_throttled 70\n");
+	usleep(2000);
+	facts_phases_end(f);
+	assert_int_equal(limit(f, FACTS_KEPT), 20);
+	assert_true(facts_phases_get(f, FACTS_DURING, FACT_CPU_THROTTLED, &value));
+	assert_int_equal(value, 20);
+	facts_phases_free(f);
+}
+
+/* Has reading fail from now on, as it does in a cgroup that was removed. */
+static void remove_files(struct facts_phases *f)
+{
+	for (int i = 0; i < FACTS_FILE_COUNT_; i++)
+		if (f->files.has & 1ULL << i && f->files.fd[i] >= 0 &&
+		    facts_file((enum facts_file)i)->source == FACTS_CPU) {
+			close(f->files.fd[i]);
+			f->files.fd[i] = open(mount, O_PATH | O_CLOEXEC);
+		}
+}
+
+/* The last reading before the cgroup was removed is its end; the host's goes on. */
+static void test_removed(void **state)
+{
+	uint64_t value, again_ns = clock_mono_ns() + FACTS_AGAIN_NS + NSEC_PER_SEC;
+	struct facts_phases *f;
+
+	put_file("/api/cpu.max", "20000 100000\n");
+	f = begin(30, 2);
+	put_file("/api/cpu.stat", "nr_periods 110\nnr_throttled 60\n");
+	usleep(2000);
+	facts_phases_step(f, clock_mono_ns());
+	assert_false(f->has[FACTS_END]);
+	facts_phases_step(f, again_ns);
+	assert_true(f->has[FACTS_END] && !facts_phases_gone(f, FACTS_CPU));
+	put_file("/api/cpu.stat", "nr_periods 120\nnr_throttled 70\n");
+	remove_files(f);
+	usleep(5000);
+	facts_phases_end(f);
+	assert_true(facts_phases_gone(f, FACTS_CPU));
+	assert_false(facts_phases_gone(f, FACTS_HOST) || facts_phases_whole(f));
+	assert_int_equal(limit(f, FACTS_REMOVED), 20);
+	assert_true(facts_phases_get(f, FACTS_DURING, FACT_CPU_THROTTLED, &value));
+	assert_int_equal(value, 10);
+	assert_true(facts_phases_ms(f, FACTS_DURING, FACTS_CPU) <
+		    facts_phases_ms(f, FACTS_DURING, FACTS_HOST));
+	facts_phases_free(f);
+	/* At once: there is no such phase, and the limit is known. */
+	f = begin(30, 2);
+	remove_files(f);
+	usleep(2000);
+	facts_phases_end(f);
+	assert_int_equal(facts_phases_ms(f, FACTS_DURING, FACTS_CPU), 0);
+	assert_int_equal(limit(f, FACTS_REMOVED), 20);
 	facts_phases_free(f);
 }
 
@@ -166,6 +265,9 @@ UNIT_TESTS(facts_phases)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_phases, setup_phases, teardown_phases),
+		cmocka_unit_test_setup_teardown(test_lifted, setup_phases, teardown_phases),
+		cmocka_unit_test_setup_teardown(test_restarted, setup_phases, teardown_phases),
+		cmocka_unit_test_setup_teardown(test_removed, setup_phases, teardown_phases),
 		cmocka_unit_test_setup_teardown(test_late_onset, setup_phases, teardown_phases),
 		cmocka_unit_test_setup_teardown(test_since, setup_phases, teardown_phases),
 		cmocka_unit_test_setup_teardown(test_old_reading, setup_phases, teardown_phases),

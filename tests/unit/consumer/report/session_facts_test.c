@@ -17,7 +17,7 @@ static struct facts_phases *new_facts(void)
 		p->place.source[i].path = strdup(own);
 	facts_testing_read(p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_STAT, "throttled_usec 0\n");
 	facts_testing_read(p, FACTS_END, 8500, FACTS_FILE_V2_CPU_STAT, "throttled_usec 1900000\n");
-	facts_testing_read(p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
+	facts_testing_read(p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
 	return p;
 }
 

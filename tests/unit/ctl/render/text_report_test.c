@@ -242,7 +242,8 @@ static void test_facts(void **state)
 	events_write(EVENTS_START("1") STACKS EVENTS_HEAD(
 		"facts",
 		"1") ",\"source\":\"cpu\",\"from\":\"v1\",\"from_cgroup\":\"/v1\",\"limits\":{"
-		     "\"quota_pct\":40.0,\"period_us\":100000},\"phases\":{\"before\":{\"ms\":5000,"
+		     "\"quota_pct\":40.0,\"period_us\":100000},\"limits_end\":{"
+		     "\"quota_pct\":null,\"period_us\":100000},\"phases\":{\"before\":{\"ms\":5000,"
 		     "\"usage_ms\":900,\"nr_throttled\":0},\"during\":{\"ms\":2000,\"usage_ms\":800,"
 		     "\"nr_throttled\":20,\"nr_bursts\":0}}}\n" EVENTS_HEAD(
 			     "facts",
@@ -256,7 +257,8 @@ static void test_facts(void **state)
 	    "  cpu usage         900 ms        -      800 ms\n"
 	    "  cpu nr throttled  0             -      20\n"
 	    "  io sda rbytes     -             -      8.0 MiB\n"
-	    "  limits of cpu in v1 cgroup /v1: quota pct 40.0\n");
+	    "  limits of cpu in v1 cgroup /v1: quota pct 40.0\n"
+	    "  limits of cpu at the end: none\n");
 }
 
 /* A session of CPU time that fell has no pressure: the window that was measured counts. */
