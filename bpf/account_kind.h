@@ -12,7 +12,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/fault_entry.h"
 #include "bpf/kernel_cast.h"
+#include "bpf/task_halt.h"
 #include "shared/abi/abi.h"
 
 #define WAITS_MAX    512	    /* above every number in wait_calls.def */
@@ -120,6 +122,16 @@ static __always_inline __u32 account_kind_file(const struct task_struct *task, _
 	return mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR ? ACCOUNT_IO : ACCOUNT_IDLE;
 }
 
+/* What a thread waits for that is in no system call: a page, if it came by a fault and goes on. */
+static __always_inline __u32 account_kind_outside(struct task_struct *task)
+{
+	if (task->flags & (PF_EXITING | PF_SIGNALED))
+		return ACCOUNT_OTHER;
+	if (!regs_at)
+		ask_regs_at(task);
+	return fault_entry_is((__u64)task->stack + regs_at) ? ACCOUNT_FAULT : ACCOUNT_OTHER;
+}
+
 /* Whether `task` is in the kernel for good: it makes no system call. */
 static __always_inline bool account_kind_is_kernel(const struct task_struct *task)
 {
@@ -129,27 +141,29 @@ static __always_inline bool account_kind_is_kernel(const struct task_struct *tas
 /*
  * Returns what `task` waits for, which goes to sleep in `state` or sleeps, and sets *ret_call as
  * time_account.call. A memory stall comes before an io wait: who reads back from swap is in both.
+ * What halts the thread comes first: it would wait for nothing else.
  */
 static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned int state,
 					     __u32 *ret_call)
 {
 	unsigned int stalls = task->psi_flags;
-	bool stopped = state & (TASK_STOPPED | TASK_TRACED);
+	__u32 kind = task_halt(state, task->jobctl, BPF_CORE_READ_BITFIELD(task, frozen));
 	__u64 first = 0;
 	int call = account_kind_call(task, &first);
-	__u32 kind;
 
-	*ret_call = call < 0 || stopped ? ACCOUNT_CALL_NONE : (__u32)call;
+	*ret_call = call < 0 || kind ? ACCOUNT_CALL_NONE : (__u32)call;
 	if (account_kind_is_kernel(task))
 		*ret_call = ACCOUNT_CALL_KERNEL;
 	else if (task->thread_info.flags & TIF_COMPAT)
 		*ret_call = ACCOUNT_CALL_COMPAT;
+	if (kind)
+		return kind;
 	if (stalls & TSK_MEMSTALL)
 		return ACCOUNT_MEMORY;
 	if (stalls & TSK_IOWAIT)
 		return ACCOUNT_IO;
-	if (*ret_call == ACCOUNT_CALL_NONE && !stopped)
-		return ACCOUNT_FAULT;
+	if (*ret_call == ACCOUNT_CALL_NONE)
+		return account_kind_outside(task);
 	if (*ret_call >= WAITS_MAX)
 		return ACCOUNT_OTHER;
 	kind = waits[*ret_call];

@@ -13,8 +13,9 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#define PF_EXITING 0x00000004u /* set before sched_process_exit fires (kernel/signal.c) */
-#define PF_KTHREAD 0x00200000u
+#define PF_EXITING  0x00000004u /* set before sched_process_exit fires (kernel/signal.c) */
+#define PF_SIGNALED 0x00000400u /* a signal ends it: it writes its core, or waits for that */
+#define PF_KTHREAD  0x00200000u
 
 /*
  * Threads of a process that run in the kernel only: workers of io_uring, and since 6.4 those of
@@ -23,10 +24,7 @@
 #define PF_IO_WORKER   0x00000010u
 #define PF_USER_WORKER 0x00004000u
 
-/* Of __state, as sched_switch gives it: stopped by a signal or a tracer; the last switch. */
-#define TASK_STOPPED 0x00000004u
-#define TASK_TRACED  0x00000008u
-#define TASK_DEAD    0x00000080u
+#define TASK_DEAD 0x00000080u /* of __state, as sched_switch gives it: the last switch */
 
 /* Of psi_flags (include/linux/psi_types.h): in an io wait, and in a memory stall. */
 #define TSK_IOWAIT   (1u << 0)
@@ -340,6 +338,9 @@ struct task_struct {
 	int tgid;
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1; /* from before an io wait until the task runs again */
+	unsigned int frozen : 1;
+	unsigned long jobctl;
+	struct task_struct *parent; /* of a traced thread: its tracer */
 	__u64 start_boottime;
 	__u64 self_exec_id; /* grows with each execve, the same in all threads (fs/exec.c) */
 	struct task_struct *real_parent;

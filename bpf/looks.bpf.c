@@ -10,21 +10,26 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/fault_entry.h"
 #include "bpf/look_on.h"
 #include "bpf/look_stack.h"
 #include "bpf/scope.h"
 #include "bpf/target_match.h"
+#include "bpf/task_halt.h"
 #include "bpf/task_keys.h"
 #include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* A thread that these have changed of is told of again: v1's freezer wakes nobody who sleeps. */
+#define LOOKED_FLAGS (LOOK_RUNNABLE | LOOK_HALTED)
 
 /* What was told of a thread last. */
 struct looked {
 	__u64 switches;
 	__u64 generation; /* of the table by which it was walked; 0: by none */
 	__u32 epoch;	  /* control.look_epoch, plus 1 */
-	__u32 flags;	  /* LOOK_RUNNABLE */
+	__u32 flags;	  /* LOOKED_FLAGS */
 };
 
 /* Private; it ends with the thread. */
@@ -95,6 +100,22 @@ static __always_inline bool waits_for_reader(const struct task_struct *task)
 	return queued && queued == BPF_CORE_READ(reader, sched_info.last_arrival);
 }
 
+/* Returns the flag of what halts the thread from outside, or 0. */
+static __always_inline __u32 read_halt(const struct task_struct *task, __u32 state)
+{
+	switch (task_halt(state, BPF_CORE_READ(task, jobctl),
+			  BPF_CORE_READ_BITFIELD_PROBED(task, frozen))) {
+	case ACCOUNT_TRACED:
+		return LOOK_TRACED;
+	case ACCOUNT_STOPPED:
+		return LOOK_STOPPED;
+	case ACCOUNT_FROZEN:
+		return LOOK_FROZEN;
+	default:
+		return 0;
+	}
+}
+
 /* Returns false for a thread that has ended; else sets its flags. */
 static __always_inline bool read_wait(struct look *l, const struct task_struct *task)
 {
@@ -106,9 +127,7 @@ static __always_inline bool read_wait(struct look *l, const struct task_struct *
 	state = BPF_CORE_READ(fields, __state);
 	if (bpf_core_field_exists(fields->psi_flags))
 		psi = BPF_CORE_READ(fields, psi_flags);
-	l->flags = state ? 0 : LOOK_RUNNABLE;
-	if (state & (TASK_STOPPED | TASK_TRACED))
-		l->flags |= LOOK_STOPPED;
+	l->flags = state ? read_halt(task, state) : LOOK_RUNNABLE;
 	if (psi & TSK_IOWAIT)
 		l->flags |= LOOK_IO;
 	if (psi & TSK_MEMSTALL)
@@ -157,7 +176,7 @@ static __always_inline bool is_as_before(const struct look *l, struct task_struc
 	const struct looked *last = bpf_task_storage_get(&looked, task, 0, 0);
 
 	return last && last->epoch == epoch && last->switches == l->switches &&
-	       last->generation == l->generation && last->flags == (l->flags & LOOK_RUNNABLE);
+	       last->generation == l->generation && last->flags == (l->flags & LOOKED_FLAGS);
 }
 
 /* Keeps what was told. Without memory the thread is walked again. */
@@ -170,8 +189,30 @@ static __always_inline void note_told(const struct look *l, struct task_struct *
 		return;
 	last->switches = l->switches;
 	last->generation = l->generation;
-	last->flags = l->flags & LOOK_RUNNABLE;
+	last->flags = l->flags & LOOKED_FLAGS;
 	last->epoch = epoch;
+}
+
+/* Sets which process traces the thread. */
+static __always_inline void look_at_tracer(struct look_on *on, const struct task_struct *task)
+{
+	on->kind = LOOK_ON_TRACER;
+	on->number = BPF_CORE_READ(task, parent, tgid);
+	BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])on->name, task, parent, group_leader, comm);
+}
+
+/* Sets the flag of a thread that is in a page fault, and not on its way to its end. */
+static __always_inline void note_fault(struct look_record *r, const struct task_struct *task,
+				       const struct pt_regs *regs)
+{
+	const struct pt_regs *volatile at = regs;
+	__u64 address = 0;
+
+	/* The verifier takes a pointer that was read from memory for a number. */
+	bpf_probe_read_kernel(&address, sizeof(address), (const void *)&at);
+	if (r->syscall < 0 && !(BPF_CORE_READ(task, flags) & (PF_EXITING | PF_SIGNALED)) &&
+	    fault_entry_is(address))
+		r->head.flags |= LOOK_FAULT;
 }
 
 /* Sets what the record says of the system call that the thread is in, and of what it waits on. */
@@ -186,14 +227,20 @@ static __always_inline void fill_call(struct look_record *r, struct task_struct 
 	__builtin_memset(&r->on, 0, sizeof(r->on));
 	if (r->sample.flags & SAMPLE_KTHREAD)
 		return;
+	if (r->head.flags & LOOK_TRACED)
+		look_at_tracer(&r->on, task);
+	if (r->head.flags & LOOK_HALTED)
+		return;
 #if defined(__TARGET_ARCH_x86)
 	if (BPF_CORE_READ(fields, thread_info.status) & TS_COMPAT)
 		return;
 	r->syscall = BPF_CORE_READ(regs, orig_ax);
+	note_fault(r, task, regs);
 	look_at_argument(r, BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si),
 			 BPF_CORE_READ(regs, dx), BPF_CORE_READ(regs, r10), (__u64)regs);
 #else
 	r->syscall = BPF_CORE_READ(regs, syscallno);
+	note_fault(r, task, regs);
 	look_at_argument(r, BPF_CORE_READ(regs, orig_x0), BPF_CORE_READ(regs, regs[1]),
 			 BPF_CORE_READ(regs, regs[2]), BPF_CORE_READ(regs, regs[3]), (__u64)regs);
 #endif

@@ -24,6 +24,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 			(place) = ksym->value;              \
 	} while (0)
 
+/* Symbols come in the order of their addresses: the next one ends the function. */
+static __always_inline void end_function(struct orc_function *f, __u64 next)
+{
+	if (f->begin && !f->end && next > f->begin)
+		f->end = next;
+}
+
 SEC("iter/ksym")
 int orc_symbols(struct bpf_iter__ksym *ctx)
 {
@@ -33,6 +40,8 @@ int orc_symbols(struct bpf_iter__ksym *ctx)
 
 	if (!areas || !ksym || ksym->module_name[0])
 		return 0;
+	end_function(&areas->fault, ksym->value);
+	end_function(&areas->fred, ksym->value);
 	first = ksym->name[0];
 	if (first != '_' && first != 'a' && first != 'r' && first != 'm' && first != 's')
 		return 0;
@@ -47,6 +56,8 @@ int orc_symbols(struct bpf_iter__ksym *ctx)
 	TAKE_SYMBOL("return_to_handler", areas->hooks[1]);
 	TAKE_SYMBOL("modules", areas->modules);
 	TAKE_SYMBOL("schedule", areas->function);
+	TAKE_SYMBOL("asm_exc_page_fault", areas->fault.begin);
+	TAKE_SYMBOL("asm_fred_entrypoint_user", areas->fred.begin);
 	return 0;
 }
 

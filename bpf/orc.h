@@ -62,6 +62,11 @@ struct orc_numbers {
 	__u32 pad;
 };
 
+/* A function of the kernel: from its first byte to that of the next one. */
+struct orc_function {
+	__u64 begin, end;
+};
+
 /* Area 0 is the kernel itself. What is learnt at the load stays, but for modules. */
 struct orc_areas {
 	__u32 count; /* areas that are in use, and holes between them; 0: there are no tables */
@@ -69,7 +74,8 @@ struct orc_areas {
 	__u64 hooks[ORC_HOOKS];
 	__u64 modules; /* the list of modules, until it is read */
 	__u64 ips_end;
-	__u64 function; /* the begin of one in C */
+	__u64 function;			 /* the begin of one in C */
+	struct orc_function fault, fred; /* entries (fault_entry.h); end 0: not known */
 	struct orc_numbers numbers;
 	struct orc_area items[ORC_AREAS];
 };

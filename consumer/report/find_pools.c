@@ -22,6 +22,9 @@ static const char *say_wait(uint8_t state)
 		[WAIT_BLOCKED + WAIT_SOCKET] = "on sockets",
 		[WAIT_BLOCKED + WAIT_CHILD] = "for other processes to end",
 		[WAIT_BLOCKED + WAIT_FAULT] = "in page faults",
+		[WAIT_BLOCKED + WAIT_STOPPED] = "stopped by a signal",
+		[WAIT_BLOCKED + WAIT_TRACED] = "stopped by a tracer",
+		[WAIT_BLOCKED + WAIT_FROZEN] = "frozen",
 	};
 
 	return state < ARRAY_SIZE(words) && words[state] ? words[state] : "for something else";

@@ -75,6 +75,9 @@ static const struct {
 	[WAIT_BLOCKED + WAIT_CHILD] = { "for a process", ", for " },
 	[WAIT_BLOCKED + WAIT_FAULT] = { "for a page", " for " },
 	[WAIT_BLOCKED + WAIT_OTHER] = { "for something else", " for " },
+	[WAIT_BLOCKED + WAIT_STOPPED] = { "stopped by a signal", " until woken by " },
+	[WAIT_BLOCKED + WAIT_TRACED] = { "stopped by a tracer", " until woken by " },
+	[WAIT_BLOCKED + WAIT_FROZEN] = { "frozen", " until woken by " },
 };
 _Static_assert(ARRAY_SIZE(waits) == WAIT_BLOCKED + WAIT_KIND_COUNT_, "a row per state");
 

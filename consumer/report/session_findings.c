@@ -15,6 +15,7 @@
 #include "consumer/report/session_sockets.h"
 #include "consumer/report/thresholds.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/lock_waits.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/json/jsonw.h"
@@ -77,6 +78,8 @@ static void sum_waiting(struct findings_search *s)
 {
 	static const enum account_part sure[] = { ACCOUNT_QUEUE, ACCOUNT_IO, ACCOUNT_MEMORY,
 						  ACCOUNT_FAULT };
+	static const enum account_part halts[] = { ACCOUNT_STOPPED, ACCOUNT_TRACED,
+						   ACCOUNT_FROZEN };
 	static const enum account_part unsure[] = { ACCOUNT_LOCK, ACCOUNT_PIPE, ACCOUNT_SOCKET,
 						    ACCOUNT_CHILD };
 	uint64_t contended = find_locks_contended_ns(s->session);
@@ -84,6 +87,10 @@ static void sum_waiting(struct findings_search *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(sure); i++)
 		s->part_ns[sure[i]] = time_of(s, sure[i]);
+	/* The freezer of v1 wakes no sleeper: the accounts keep what such a one waited for. */
+	for (size_t i = 0; i < ARRAY_SIZE(halts); i++)
+		s->part_ns[halts[i]] =
+			MAX(time_of(s, halts[i]), s->summary->waits.state_ns[halts[i]]);
 	for (size_t i = 0; i < ARRAY_SIZE(unsure); i++) {
 		uint64_t ns = grown_ns(s, (uint8_t)unsure[i]);
 
@@ -218,6 +225,45 @@ static void find_behind(struct findings_search *s)
 	}
 }
 
+/* Writes which process stopped most of the traced threads. */
+static void say_tracer(const struct session_waits *waits, char *text, size_t space)
+{
+	const struct session_wait *most = NULL;
+
+	for (size_t i = 0; i < waits->count; i++)
+		if (waits->rows[i].state == ACCOUNT_TRACED && waits->rows[i].on &&
+		    (!most || waits->rows[i].weight_ns > most->weight_ns))
+			most = &waits->rows[i];
+	if (most)
+		wait_objects_say(most->on, text, space);
+}
+
+/* Threads that something halts from outside: no wait of their own holds them up. */
+static void find_halts(struct findings_search *s)
+{
+	static const struct {
+		enum account_part part;
+		enum finding_cause cause;
+		const char *what;
+	} halts[] = {
+		{ ACCOUNT_STOPPED, FINDING_STOPPED, "stopped by a signal (SIGSTOP or a like one)" },
+		{ ACCOUNT_TRACED, FINDING_TRACED, "stopped by a tracer" },
+		{ ACCOUNT_FROZEN, FINDING_FROZEN, "frozen with their cgroup (cgroup.freeze)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(halts); i++) {
+		const struct finding_evidence e = findings_search_evidence(s, halts[i].part);
+		uint64_t ns = s->part_ns[halts[i].part];
+		char says[FINDINGS_SAYS_BYTES];
+		int n = snprintf(says, sizeof(says), "its threads were %s for %.1f s",
+				 halts[i].what, findings_search_seconds(ns));
+
+		if (halts[i].part == ACCOUNT_TRACED)
+			say_tracer(&s->summary->waits, says + n, sizeof(says) - (size_t)n);
+		findings_search_add(s, halts[i].cause, ns, says, &e);
+	}
+}
+
 /* ---- what ran */
 
 static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
@@ -316,6 +362,7 @@ void session_findings_write(const struct session_result *session, const struct s
 		find_disks(&s);
 		find_sockets_peer(&s);
 		find_behind(&s);
+		find_halts(&s);
 	}
 	find_function(&s, find_garbage(&s));
 	find_pools_starved(&s);

@@ -121,14 +121,17 @@ void session_pools_scale(struct session_result *s)
 
 /* How a person says the waits that a stall may consist of; NULL: it does not. */
 static const char *const waits[ACCOUNT_PARTS_] = {
-	[ACCOUNT_QUEUE] = "for a CPU",
-	[ACCOUNT_IO] = "for disks and files",
-	[ACCOUNT_MEMORY] = "for memory",
-	[ACCOUNT_LOCK] = "for locks",
-	[ACCOUNT_PIPE] = "in pipes",
-	[ACCOUNT_SOCKET] = "on sockets",
-	[ACCOUNT_CHILD] = "for child processes",
-	[ACCOUNT_FAULT] = "in page faults",
+	[ACCOUNT_QUEUE] = "waiting for a CPU",
+	[ACCOUNT_IO] = "waiting for disks and files",
+	[ACCOUNT_MEMORY] = "waiting for memory",
+	[ACCOUNT_LOCK] = "waiting for locks",
+	[ACCOUNT_PIPE] = "waiting in pipes",
+	[ACCOUNT_SOCKET] = "waiting on sockets",
+	[ACCOUNT_CHILD] = "waiting for child processes",
+	[ACCOUNT_FAULT] = "waiting in page faults",
+	[ACCOUNT_STOPPED] = "stopped by a signal (SIGSTOP)",
+	[ACCOUNT_TRACED] = "stopped by a tracer",
+	[ACCOUNT_FROZEN] = "frozen (cgroup.freeze)",
 };
 
 const uint64_t *session_pools_part_ns(const struct session_result *s)
@@ -155,7 +158,7 @@ int session_pools_headline(const struct session_result *s, uint64_t condition_ns
 	}
 	if (!all || part == ACCOUNT_PARTS_)
 		return 0;
-	n = snprintf(text, space, "; %.0f %% of the time of its %llu thread%s was waiting %s",
+	n = snprintf(text, space, "; %.0f %% of the time of its %llu thread%s was %s",
 		     (double)ns * 100 / (double)all->wall_ns, (unsigned long long)all->threads,
 		     all->threads == 1 ? "" : "s", waits[part]);
 	if (part == ACCOUNT_QUEUE && n > 0 && (size_t)n < space)

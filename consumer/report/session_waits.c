@@ -142,6 +142,9 @@ static const char *say_state(uint8_t state)
 		[WAIT_BLOCKED + WAIT_CHILD] = "a child process",
 		[WAIT_BLOCKED + WAIT_FAULT] = "a page",
 		[WAIT_BLOCKED + WAIT_OTHER] = "something else",
+		[WAIT_BLOCKED + WAIT_STOPPED] = "a signal to go on (SIGCONT)",
+		[WAIT_BLOCKED + WAIT_TRACED] = "the tracer that stopped it",
+		[WAIT_BLOCKED + WAIT_FROZEN] = "the end of a freeze (cgroup.freeze)",
 	};
 
 	_Static_assert(ARRAY_SIZE(words) == WAIT_BLOCKED + WAIT_KIND_COUNT_,

@@ -49,8 +49,12 @@ static enum wait_kind find_kind(const struct look_record *record)
 {
 	int kind;
 
+	if (record->head.flags & LOOK_TRACED)
+		return WAIT_TRACED;
 	if (record->head.flags & LOOK_STOPPED)
-		return WAIT_OTHER;
+		return WAIT_STOPPED;
+	if (record->head.flags & LOOK_FROZEN)
+		return WAIT_FROZEN;
 	if (record->head.flags & LOOK_MEMORY)
 		return WAIT_MEMORY;
 	if (record->head.flags & LOOK_IO)
@@ -58,7 +62,7 @@ static enum wait_kind find_kind(const struct look_record *record)
 	if (record->sample.flags & SAMPLE_KTHREAD)
 		return WAIT_OTHER;
 	if (record->syscall < 0)
-		return WAIT_FAULT;
+		return record->head.flags & LOOK_FAULT ? WAIT_FAULT : WAIT_OTHER;
 	if ((size_t)record->syscall >= ARRAY_SIZE(of_call) || !of_call[record->syscall])
 		return WAIT_OTHER;
 	kind = of_call[record->syscall] - 1;

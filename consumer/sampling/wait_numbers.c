@@ -59,6 +59,10 @@ void wait_numbers_write(const struct look_on *on, struct jsonw *w)
 		if (on->number > 0)
 			jsonw_u64(w, "pid", (uint64_t)on->number);
 		break;
+	case LOOK_ON_TRACER:
+		jsonw_string(w, "name", on->name);
+		jsonw_u64(w, "pid", (uint64_t)on->number);
+		break;
 	case LOOK_ON_TIMER:
 		write_timer(on, w);
 		break;

@@ -122,7 +122,8 @@ struct look_on wait_objects_plain(const struct look_on *on)
 	if (is_unix(on))
 		copy_unix(&n, on);
 	n.name[sizeof(n.name) - 1] = 0;
-	if (n.kind != LOOK_ON_CHILD && n.kind != LOOK_ON_SEMAPHORES && n.kind != LOOK_ON_FUTEX)
+	if (n.kind != LOOK_ON_CHILD && n.kind != LOOK_ON_SEMAPHORES && n.kind != LOOK_ON_FUTEX &&
+	    n.kind != LOOK_ON_TRACER)
 		n.number = 0;
 	if (n.kind != LOOK_ON_SOCKET)
 		return n;
@@ -324,6 +325,8 @@ int wait_objects_say(const struct look_on *on, char *text, size_t space)
 		return wait_files_say(on, text, space);
 	case LOOK_ON_PIPE:
 		return snprintf(text, space, " on a pipe");
+	case LOOK_ON_TRACER:
+		return snprintf(text, space, " by %s (process %d)", on->name, on->number);
 	case LOOK_ON_SOCKET:
 		if (is_unix(on) && space > sizeof(" on "))
 			return snprintf(text, space, " on ") + say_unix(on, text + 4, space - 4);
@@ -477,6 +480,7 @@ void wait_objects_write(const struct look_on *on, struct jsonw *w)
 		[LOOK_ON_SELECT] = "select",
 		[LOOK_ON_TIMER] = "timer",
 		[LOOK_ON_SEMAPHORES] = "semaphores",
+		[LOOK_ON_TRACER] = "tracer",
 	};
 
 	jsonw_object(w, "on");

@@ -57,7 +57,8 @@ static int reserve_items(struct long_waits_reading *r, size_t more)
 /* Takes what a false word of the kernel side would lead astray. */
 static void tame_wait(struct long_wait *w)
 {
-	w->part = MIN(w->part, (uint8_t)ACCOUNT_OTHER);
+	if (w->part >= ACCOUNT_PARTS_)
+		w->part = ACCOUNT_OTHER;
 	w->end = MIN(w->end, (uint8_t)LONG_WAIT_OPEN);
 	w->by_comm[sizeof(w->by_comm) - 1] = '\0';
 }

@@ -32,6 +32,12 @@ static int read_losses(const struct pinned_maps *pins, uint32_t slot,
 				  sizeof(*ret_losses) / sizeof(uint64_t), (uint64_t *)ret_losses);
 }
 
+/* Takes a part that no row of account_parts.def has for the rest. */
+static uint32_t tame_part(uint32_t part)
+{
+	return part < ACCOUNT_PARTS_ ? part : ACCOUNT_OTHER;
+}
+
 /* Lists the waits that are not over. 0 or -ENOMEM. */
 static int keep_open(const struct account_reader *r, struct open_waits *ret_open)
 {
@@ -51,7 +57,7 @@ static int keep_open(const struct account_reader *r, struct open_waits *ret_open
 			.tgid = head->account.tgid,
 			.call = head->account.call,
 			.begin_ns = head->account.since_ns - head->open_wait_ns,
-			.part = MIN(head->account.kind, (uint32_t)ACCOUNT_OTHER),
+			.part = tame_part(head->account.kind),
 		};
 		memcpy(wait->comm, head->account.comm, sizeof(wait->comm) - 1);
 		open.count++;
@@ -198,7 +204,7 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		t->part_ns[i] = a->part_ns[i] - (b ? MIN(b->part_ns[i], a->part_ns[i]) : 0);
 	/* A wait that was open at the begin has grown since: only what is in the session counts. */
-	t->longest_kind = MIN(a->longest_kind, (uint32_t)ACCOUNT_OTHER);
+	t->longest_kind = tame_part(a->longest_kind);
 	t->longest_ns = MIN(a->longest_ns, t->part_ns[t->longest_kind]);
 	if (b && b->longest_ns == a->longest_ns)
 		t->longest_ns = 0;

@@ -15,12 +15,13 @@ static struct terminal used;
 
 /* ECMA-48 8.3.117, in the 16 colours that every theme has. */
 static const char *const styles[STYLE_COUNT_] = {
-	[STYLE_HEAD] = "\x1b[1m",   [STYLE_QUIET] = "\x1b[2m",	 [STYLE_GOOD] = "\x1b[32m",
-	[STYLE_WARN] = "\x1b[33m",  [STYLE_BAD] = "\x1b[31m",	 [STYLE_RUNNING] = "\x1b[32m",
-	[STYLE_QUEUE] = "\x1b[33m", [STYLE_IO] = "\x1b[34m",	 [STYLE_MEMORY] = "\x1b[35m",
-	[STYLE_LOCK] = "\x1b[31m",  [STYLE_SLEEP] = "\x1b[2m",	 [STYLE_IDLE] = "\x1b[2m",
-	[STYLE_PIPE] = "\x1b[36m",  [STYLE_SOCKET] = "\x1b[36m", [STYLE_CHILD] = "\x1b[36m",
-	[STYLE_FAULT] = "\x1b[35m", [STYLE_OTHER] = "\x1b[37m",
+	[STYLE_HEAD] = "\x1b[1m",    [STYLE_QUIET] = "\x1b[2m",	  [STYLE_GOOD] = "\x1b[32m",
+	[STYLE_WARN] = "\x1b[33m",   [STYLE_BAD] = "\x1b[31m",	  [STYLE_RUNNING] = "\x1b[32m",
+	[STYLE_QUEUE] = "\x1b[33m",  [STYLE_IO] = "\x1b[34m",	  [STYLE_MEMORY] = "\x1b[35m",
+	[STYLE_LOCK] = "\x1b[31m",   [STYLE_SLEEP] = "\x1b[2m",	  [STYLE_IDLE] = "\x1b[2m",
+	[STYLE_PIPE] = "\x1b[36m",   [STYLE_SOCKET] = "\x1b[36m", [STYLE_CHILD] = "\x1b[36m",
+	[STYLE_FAULT] = "\x1b[35m",  [STYLE_OTHER] = "\x1b[37m",  [STYLE_STOPPED] = "\x1b[31m",
+	[STYLE_TRACED] = "\x1b[31m", [STYLE_FROZEN] = "\x1b[31m",
 };
 
 static void parse_columns(const char *text, uint64_t *columns)

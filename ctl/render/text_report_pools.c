@@ -45,10 +45,11 @@ static const char *const names[PARTS] = {
 
 /* The mark of each part in a bar. */
 static const char marks[PARTS] = {
-	[ACCOUNT_RUNNING] = '#', [ACCOUNT_QUEUE] = '=', [ACCOUNT_IO] = 'i',
-	[ACCOUNT_MEMORY] = 'm',	 [ACCOUNT_LOCK] = 'l',	[ACCOUNT_SLEEP] = 's',
-	[ACCOUNT_IDLE] = '.',	 [ACCOUNT_PIPE] = 'p',	[ACCOUNT_SOCKET] = 'n',
-	[ACCOUNT_CHILD] = 'c',	 [ACCOUNT_FAULT] = 'f', [ACCOUNT_OTHER] = 'o',
+	[ACCOUNT_RUNNING] = '#', [ACCOUNT_QUEUE] = '=',	 [ACCOUNT_IO] = 'i',
+	[ACCOUNT_MEMORY] = 'm',	 [ACCOUNT_LOCK] = 'l',	 [ACCOUNT_SLEEP] = 's',
+	[ACCOUNT_IDLE] = '.',	 [ACCOUNT_PIPE] = 'p',	 [ACCOUNT_SOCKET] = 'n',
+	[ACCOUNT_CHILD] = 'c',	 [ACCOUNT_FAULT] = 'f',	 [ACCOUNT_OTHER] = 'o',
+	[ACCOUNT_STOPPED] = 'z', [ACCOUNT_TRACED] = 't', [ACCOUNT_FROZEN] = 'x',
 	[UNACCOUNTED] = '?',	 [CONDITION] = 'w',
 };
 

@@ -11,9 +11,15 @@ enum look_flag {
 	LOOK_IO = 1u << 2,	  /* it waits for a device, as pressure counts it (TSK_IOWAIT) */
 	LOOK_MEMORY = 1u << 3,	  /* it is in a memory stall, as pressure counts it */
 	LOOK_PAUSE = 1u << 4,	  /* no thread: the rest of the record is empty */
-	LOOK_STOPPED = 1u << 5,	  /* by a signal or a tracer */
-	LOOK_FLAGS_END_ = 1u << 6,
+	LOOK_STOPPED = 1u << 5,	  /* by a signal */
+	LOOK_TRACED = 1u << 6,	  /* stopped by a tracer */
+	LOOK_FROZEN = 1u << 7,	  /* by the freezer of its cgroup, or of a suspend */
+	LOOK_FAULT = 1u << 8,	  /* in no system call, and in a page fault */
+	LOOK_FLAGS_END_ = 1u << 9,
 };
+
+/* One of these: what halts a thread from outside. It has no call, and waits on nothing else. */
+#define LOOK_HALTED (LOOK_STOPPED | LOOK_TRACED | LOOK_FROZEN)
 
 /*
  * A record of `looks` begins with it: one thread of a watched cgroup that does not run. The length
@@ -46,6 +52,7 @@ enum look_on_kind {
 	LOOK_ON_SELECT,
 	LOOK_ON_TIMER,
 	LOOK_ON_SEMAPHORES, /* a set of System V */
+	LOOK_ON_TRACER,	    /* the process `number`, called `name` */
 	LOOK_ON_COUNT_
 };
 

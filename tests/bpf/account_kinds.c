@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* account_kinds.c: what the kernel side says that a thread waits for, against what it does wait
  * for. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "account_fixture.h"
 
-HARNESS_LOADS("account_*");
+HARNESS_LOADS("account_*", "orc_symbols");
 
 static int pipe_fds[2], socket_fds[2];
 
@@ -66,14 +72,43 @@ static void block_stopped(void *context)
 	raise(SIGSTOP);
 }
 
+/* Its tracer is the test itself, which lets it stand. */
+static void block_traced(void *context)
+{
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	raise(SIGSTOP);
+}
+
+/* Touches a page that nobody fills in. */
+static void block_fault(void *context)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	volatile char *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register range = { .range = { (uintptr_t)page, 4096 },
+					 .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &range) < 0)
+		_exit(1);
+	*page = 1;
+}
+
+static void block_nothing(void *context)
+{
+	for (volatile int i = 0;; i++)
+		;
+}
+
 static const struct kind {
 	void (*block)(void *context);
 	uint32_t part;
 } kinds[] = {
-	{ block_sleep, ACCOUNT_SLEEP }, { block_lock, ACCOUNT_LOCK },
-	{ block_pipe, ACCOUNT_PIPE },	{ block_receive, ACCOUNT_SOCKET },
-	{ block_read, ACCOUNT_SOCKET }, { block_poll, ACCOUNT_IDLE },
-	{ block_child, ACCOUNT_CHILD }, { block_stopped, ACCOUNT_OTHER },
+	{ block_sleep, ACCOUNT_SLEEP },	  { block_lock, ACCOUNT_LOCK },
+	{ block_pipe, ACCOUNT_PIPE },	  { block_receive, ACCOUNT_SOCKET },
+	{ block_read, ACCOUNT_SOCKET },	  { block_poll, ACCOUNT_IDLE },
+	{ block_child, ACCOUNT_CHILD },	  { block_stopped, ACCOUNT_STOPPED },
+	{ block_traced, ACCOUNT_TRACED }, { block_fault, ACCOUNT_FAULT },
 };
 
 /* Checks that of a time all but the slack was a wait of this kind. */
@@ -117,11 +152,22 @@ static void kinds_since_before(void **state)
 	end(&f);
 }
 
+/* Reads the kernel's symbols, by which a page fault is told from an interrupt. */
+static void learn_symbols(const struct fixture *f)
+{
+	char *bytes = NULL;
+
+	assert_int_equal(harness_read(f->h->skel->progs.orc_symbols, &bytes), 0);
+	free(bytes);
+}
+
 static void judge_switches(const struct harness_options *options)
 {
 	struct account_record before[ARRAY_SIZE(kinds)], after;
 	pid_t pid[ARRAY_SIZE(kinds)];
 	struct fixture f = begin(options, 0);
+
+	learn_symbols(&f);
 
 	assert_int_equal(pipe(pipe_fds), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, socket_fds), 0);
@@ -152,12 +198,57 @@ static void kinds_without_cast(void **state)
 	judge_switches(&(struct harness_options){ .vmas_tree = true });
 }
 
+static void write_freeze(const struct fixture *f, const char *word)
+{
+	char path[4200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/cgroup.freeze", f->dir);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(word, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* A cgroup is frozen: neither the program that burns CPU nor the one that sleeps is in a fault. */
+static void frozen(void **state)
+{
+	const int made = pipe(pipe_fds);
+	struct fixture f = begin(NULL, 0);
+	struct account_record before, after;
+	const pid_t pid[] = { harness_start(block_nothing, NULL, f.dir),
+			      harness_start(block_pipe, NULL, f.dir),
+			      harness_start(block_stopped, NULL, f.dir) };
+	static const uint32_t parts[] = { ACCOUNT_FROZEN, ACCOUNT_FROZEN, ACCOUNT_STOPPED };
+
+	assert_int_equal(made, 0);
+	harness_sleep_ms(200);
+	write_freeze(&f, "1");
+	harness_sleep_ms(200);
+	for (size_t i = 0; i < ARRAY_SIZE(pid); i++) {
+		read_accounts(&f, pid[i], &before);
+		harness_sleep_ms(300);
+		read_accounts(&f, pid[i], &after);
+		assert_waited(&before, &after, parts[i]);
+	}
+	write_freeze(&f, "0");
+	harness_sleep_ms(100);
+	read_accounts(&f, pid[1], &before);
+	harness_sleep_ms(300);
+	read_accounts(&f, pid[1], &after);
+	assert_waited(&before, &after, ACCOUNT_PIPE);
+	for (size_t i = 0; i < ARRAY_SIZE(pid); i++)
+		harness_kill(pid[i]);
+	end(&f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_since_before),
 		cmocka_unit_test(kinds_of_switches),
 		cmocka_unit_test(kinds_without_cast),
+		cmocka_unit_test(frozen),
 	};
 
 	harness_main(argc, argv);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -68,6 +69,9 @@ static void who_has_not_run_is_as_before(void **state)
 	/* A tracer's stop and the way on are switches. */
 	kill(f.pid, SIGSTOP);
 	harness_sleep_ms(50);
+	read_looks(f.h, f.pid, &l);
+	assert_int_equal(l.record.head.flags, LOOK_STOPPED);
+	assert_int_equal(l.record.on.kind, LOOK_ON_NOTHING);
 	kill(f.pid, SIGCONT);
 	for (int i = 0; i < 200; i++) {
 		read_looks(f.h, f.pid, &l);
@@ -77,6 +81,41 @@ static void who_has_not_run_is_as_before(void **state)
 	}
 	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
 	assert_true(l.record.switches > first.record.switches);
+	end(&f);
+}
+
+/* What halts a thread from outside: a tracer, which is named, or the freezer. */
+static void who_is_halted(void **state)
+{
+	struct fixture f = begin_looks("sleep");
+	char path[4200];
+	struct seen_look l;
+	FILE *file;
+
+	read_asleep(f.h, f.pid, &l);
+	assert_int_equal(l.record.head.flags & LOOK_HALTED, 0);
+	assert_int_equal(ptrace(PTRACE_ATTACH, f.pid, 0, 0), 0);
+	assert_int_equal(waitpid(f.pid, NULL, __WALL), f.pid);
+	read_looks(f.h, f.pid, &l);
+	assert_int_equal(l.record.head.flags, LOOK_TRACED);
+	assert_int_equal(l.record.syscall, LOOK_NO_SYSCALL);
+	assert_int_equal(l.record.on.kind, LOOK_ON_TRACER);
+	assert_int_equal(l.record.on.number, getpid());
+	assert_memory_equal(l.record.on.name, "test-bpf-looks", sizeof("test-bpf-looks"));
+	assert_int_equal(ptrace(PTRACE_DETACH, f.pid, 0, 0), 0);
+	snprintf(path, sizeof(path), "%s/cgroup.freeze", f.dir);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs("1", file);
+	fflush(file);
+	harness_sleep_ms(100);
+	read_looks(f.h, f.pid, &l);
+	assert_int_equal(l.record.head.flags, LOOK_FROZEN);
+	fputs("0", file);
+	fclose(file);
+	harness_sleep_ms(100);
+	read_asleep(f.h, f.pid, &l);
+	assert_int_equal(l.record.head.flags & LOOK_HALTED, 0);
 	end(&f);
 }
 
@@ -372,6 +411,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleeping_thread_is_told_of),
 		cmocka_unit_test(who_has_not_run_is_as_before),
+		cmocka_unit_test(who_is_halted),
 		cmocka_unit_test(nobody_else_is_told_of),
 		cmocka_unit_test(who_runs_does_not_sleep),
 		cmocka_unit_test(a_reader_does_not_see_itself),

@@ -216,6 +216,38 @@ static void test_late(void **state)
 	assert_int_equal(late_ms(41), 0);
 }
 
+/* What halts threads from outside explains their time, and no wait of theirs does. */
+static void test_halts(void **state)
+{
+	static const struct {
+		enum account_part part;
+		const char *cause, *says;
+	} rows[] = {
+		{ ACCOUNT_STOPPED, "stopped",
+		  "its threads were stopped by a signal (SIGSTOP or a like one) for 2.0 s" },
+		{ ACCOUNT_TRACED, "traced", "its threads were stopped by a tracer for 2.0 s" },
+		{ ACCOUNT_FROZEN, "frozen",
+		  "its threads were frozen with their cgroup (cgroup.freeze) for 2.0 s" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct session_result *s = new_session();
+		struct thread_pools pools = {};
+		json_object *all, *end;
+
+		pools.all.wall_ns = pools.all.part_ns[rows[i].part] = 2 * NSEC_PER_SEC;
+		pools.all.threads = 1;
+		new_signal(s, SIGNAL_POOLS)->pools = &pools;
+		end = end_of(s, &all);
+		assert_string_equal(get(first_of(end), "cause"), rows[i].cause);
+		assert_string_equal(get(first_of(end), "says"), rows[i].says);
+		assert_int_equal(number(end, "waited_ms"), 2000);
+		json_object_put(all);
+		s->signals[SIGNAL_POOLS]->pools = NULL;
+		session_result_free(s);
+	}
+}
+
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
@@ -223,7 +255,7 @@ UNIT_TESTS(session_findings)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_unknown),	    EACH(test_chain), EACH(test_queue),
-		EACH(test_nothing_unusual), EACH(test_late),
+		EACH(test_nothing_unusual), EACH(test_late),  EACH(test_halts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,8 +109,8 @@ static void test_long_line(void **state)
 	report_testing_report(s);
 	all = report_testing_finish();
 	assert_int_equal(json_object_array_length(all), 2);
-	assert_int_equal(number(at(all, 0), "unit_ms"), 10);
-	assert_int_equal(slot_of(at(all, 0), "running", 0), 999990);
+	assert_int_equal(number(at(all, 0), "unit_ms"), 100);
+	assert_int_equal(slot_of(at(all, 0), "running", 0), 99999);
 	json_object_put(all);
 	session_result_free(s);
 }

@@ -417,7 +417,17 @@ static void test_kinds(void **state)
 {
 	struct look_record r = { .syscall = LOOK_NO_SYSCALL };
 
+	/* In no system call: that alone is no page fault. */
+	assert_string_equal(wait_kind_name(wait_kind_state(&r)), "other");
+	r.head.flags = LOOK_FAULT;
 	assert_string_equal(wait_kind_name(wait_kind_state(&r)), "fault");
+	r.head.flags = LOOK_FROZEN | LOOK_IO;
+	assert_string_equal(wait_kind_name(wait_kind_state(&r)), "frozen");
+	r.head.flags = LOOK_STOPPED;
+	assert_string_equal(wait_kind_name(wait_kind_state(&r)), "stopped");
+	r.head.flags = LOOK_TRACED;
+	assert_string_equal(wait_kind_name(wait_kind_state(&r)), "traced");
+	r.head.flags = 0;
 	r.sample.flags = SAMPLE_KTHREAD;
 	assert_string_equal(wait_kind_name(wait_kind_state(&r)), "other");
 	r.head.flags = LOOK_IO;
