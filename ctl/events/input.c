@@ -163,14 +163,19 @@ static int choose_input(const struct options *options, struct input *input, enum
 	return r < 0 ? input_fail(options, input, r) : 0;
 }
 
+/* `signal` counts where the command line names none; NULL: all signals. */
 static int read_input(const struct options *options, const char *const *files,
-		      enum together together, struct input *input)
+		      enum together together, const char *signal, struct input *input)
 {
 	int r;
 
 	*input = (struct input){ 0 };
 	if (select_options(options, &input->select) < 0)
 		return COMMAND_USAGE;
+	if (!input->select.signal) {
+		input->select.signal = signal;
+		input->select.by_default = signal;
+	}
 	r = open_files(options, files, input);
 	if (r)
 		return r;
@@ -194,7 +199,7 @@ static void say_left(const struct options *options, const struct input *input)
 
 int input_read(const struct options *options, const char *const *files, struct input *ret_input)
 {
-	int r = read_input(options, files, ONE_AFTER_THE_OTHER, ret_input);
+	int r = read_input(options, files, ONE_AFTER_THE_OTHER, NULL, ret_input);
 
 	if (r == 0)
 		say_left(options, ret_input);
@@ -204,18 +209,19 @@ int input_read(const struct options *options, const char *const *files, struct i
 int input_read_sessions(const struct options *options, const char *const *files,
 			struct input *ret_input)
 {
-	return read_input(options, files, ONE_AFTER_THE_OTHER, ret_input);
+	return read_input(options, files, ONE_AFTER_THE_OTHER, NULL, ret_input);
 }
 
-int input_read_apart(const struct options *options, const char *const *files,
-		     struct input *ret_input)
+int input_read_stacks(const struct options *options, const char *const *files, bool apart,
+		      struct input *ret_input)
 {
-	int r = read_input(options, files, files[0] && files[1] ? APART : ONE_AFTER_THE_OTHER,
-			   ret_input);
+	enum together together = apart && files[0] && files[1] ? APART : ONE_AFTER_THE_OTHER;
+	int r = read_input(options, files, together, "oncpu", ret_input);
 
-	if (r == 0)
-		say_left(options, ret_input);
-	return r;
+	if (r)
+		return r;
+	say_left(options, ret_input);
+	return input_need_stacks(options, ret_input);
 }
 
 void input_done(struct input *input)
@@ -231,6 +237,12 @@ int input_need_stacks(const struct options *options, const struct input *input)
 {
 	if (input->store.keys.count)
 		return 0;
+	if (input->reader.not_asked) {
+		fputs("trocar: no thread ran on a CPU in what is selected; --signal offcpu has what "
+		      "waited\n",
+		      options->err);
+		return 0;
+	}
 	if (!input->reader.unselected) {
 		fputs("trocar: the session has no stacks in what was read\n", options->err);
 		return COMMAND_FAILED;

@@ -38,16 +38,20 @@ int input_read(const struct options *options, const char *const *files, struct i
 int input_read_sessions(const struct options *options, const char *const *files,
 			struct input *ret_input);
 
-/* The same for two files that are compared: each has its own bit, and its own session. */
-int input_read_apart(const struct options *options, const char *const *files,
-		     struct input *ret_input);
+/*
+ * The same for a command that adds stacks up: without --signal only the stacks of oncpu are read,
+ * because time on a CPU and time of waiting do not add up. COMMAND_FAILED after printing on the
+ * options' `err` that no stack is selected, and what there is; a session in which no thread ran
+ * has an empty picture, with a message on `err`. With `apart` two files are compared: each has its
+ * own bit, and its own session.
+ */
+int input_read_stacks(const struct options *options, const char *const *files, bool apart,
+		      struct input *ret_input);
 
 void input_done(struct input *input);
 
-/*
- * For a command that shows stacks: COMMAND_FAILED after saying on the options' `err` that none is
- * selected, and what there is; else 0.
- */
+/* COMMAND_FAILED after saying on the options' `err` that no stack is selected, and what there is;
+ * else 0. */
 int input_need_stacks(const struct options *options, const struct input *input);
 
 /* Says on the options' `out` how many sessions are left, as the last line of a text. */

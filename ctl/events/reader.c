@@ -97,6 +97,7 @@ static const char *add_stack(struct reader *r, uint32_t session, const struct ev
 		return "want the phase before, onset or during";
 	if (r->passed || !select_stack(r->select, event, true)) {
 		r->unselected++;
+		r->not_asked += select_lacks_signal(r->select, event);
 		r->error = offers_note(&r->offers, r->store, event);
 		return NULL;
 	}

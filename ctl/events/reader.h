@@ -34,6 +34,7 @@ struct reader {
 	uint64_t events;     /* lines that are events */
 	uint64_t stacks;     /* lines that were selected */
 	uint64_t unselected; /* stack lines that were not */
+	uint64_t not_asked;  /* of these: for the signal alone, which the command chose */
 	int error;	     /* what ends the reading: -ENOMEM, -ENOSPC */
 	bool passed;	     /* the frames of this line are not wanted */
 	uint32_t frames[STORE_FRAMES_MAX], n;

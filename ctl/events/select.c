@@ -79,7 +79,8 @@ static bool fits_signal(const struct json_text *signal, const struct select *s, 
 	return fits_text(signal, "oncpu", WHOLE, all) || fits_text(signal, "offcpu", WHOLE, all);
 }
 
-bool select_stack(const struct select *s, const struct event *event, bool all)
+/* Whether all fits but the signal. */
+static bool fits_rest(const struct select *s, const struct event *event, bool all)
 {
 	/* The writer puts pid before comm: the one tells that the other has been read. */
 	if (s->has_pid && event->pid != s->pid && (all || event->comm.data))
@@ -88,9 +89,18 @@ bool select_stack(const struct select *s, const struct event *event, bool all)
 	       fits_text(&event->rule, s->rule, WHOLE, all) &&
 	       fits_text(&event->host, s->host, WHOLE, all) &&
 	       fits_text(&event->cgroup, s->cgroup, BELOW, all) &&
-	       fits_signal(&event->signal, s, all) &&
 	       fits_text(&event->phase, s->phase, WHOLE, all) &&
 	       fits_text(&event->comm, s->comm, WHOLE, all);
+}
+
+bool select_stack(const struct select *s, const struct event *event, bool all)
+{
+	return fits_rest(s, event, all) && fits_signal(&event->signal, s, all);
+}
+
+bool select_lacks_signal(const struct select *s, const struct event *event)
+{
+	return s->by_default && !fits_signal(&event->signal, s, true) && fits_rest(s, event, true);
 }
 
 bool select_session(const struct select *s, const struct event *event, uint64_t time_ns)

@@ -14,7 +14,8 @@ struct select {
 	const char *rule, *cgroup; /* cgroup: it and what is below */
 	const char *host;
 	const char *signal, *phase, *comm;
-	bool wall; /* in place of `signal`: oncpu and offcpu, whose times add up */
+	bool by_default; /* the command chose the signal, and not the command line */
+	bool wall;	 /* in place of `signal`: oncpu and offcpu, whose times add up */
 	bool has_pid;
 	uint64_t pid;
 	uint64_t since_ns, until_ns; /* of the session's earliest line */
@@ -28,6 +29,9 @@ int select_options(const struct options *options, struct select *ret_select);
  * is asked for must be there.
  */
 bool select_stack(const struct select *s, const struct event *event, bool all);
+
+/* Whether this stack line is not wanted for its signal alone, which the command chose. */
+bool select_lacks_signal(const struct select *s, const struct event *event);
 
 /* Whether the session of this line is wanted, when it began at `time_ns`. */
 bool select_session(const struct select *s, const struct event *event, uint64_t time_ns);

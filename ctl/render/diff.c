@@ -170,10 +170,8 @@ int diff_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(diff_done) struct diff diff = { 0 };
-	int r = input_read_apart(options, arguments, &input);
+	int r = input_read_stacks(options, arguments, true, &input);
 
-	if (r == 0)
-		r = input_need_stacks(options, &input);
 	if (r)
 		return r;
 	r = view_init(&diff.view, options, &input, VIEW_NS);

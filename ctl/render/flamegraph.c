@@ -176,8 +176,7 @@ static int draw_panels(const char *asked, bool inverted, struct view *view, cons
 		.labels = &view->labels,
 		.unit = view->unit,
 		.subtitle = subtitle,
-		.states = is_waits_alone(view) || view->wall ||
-			  (view->waits && find_shown_signal(view) == STORE_NONE),
+		.states = is_waits_alone(view) || view->wall,
 		.columns = { phases[0], phases[1] },
 		.inverted = inverted,
 	};
@@ -216,9 +215,7 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 		      options->err);
 		return COMMAND_USAGE;
 	}
-	r = input_read(options, arguments, &input);
-	if (r == 0)
-		r = input_need_stacks(options, &input);
+	r = input_read_stacks(options, arguments, false, &input);
 	if (r)
 		return r;
 	r = view_init(&view, options, &input, VIEW_NS);

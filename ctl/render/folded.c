@@ -83,10 +83,8 @@ int folded_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(view_done) struct view view = { 0 };
-	int r = input_read(options, arguments, &input);
+	int r = input_read_stacks(options, arguments, false, &input);
 
-	if (r == 0)
-		r = input_need_stacks(options, &input);
 	if (r)
 		return r;
 	r = view_init(&view, options, &input, VIEW_COUNT);

@@ -12,6 +12,7 @@
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/render/proto.h"
+#include "ctl/view/program.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -105,10 +106,10 @@ static bool has_file_offset(const struct store_frame *f)
 	       f->offset < OFFSET_MAX;
 }
 
-static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t *ret_mapping)
+/* Finds or makes the mapping of a frame's file; its number is counted from 0. */
+static int find_mapping(struct profile *p, const struct store_frame *f, uint32_t *ret_number)
 {
 	struct mapping mapping = { 0 };
-	uint32_t number = 0;
 	int r;
 
 	r = f->kind == STORE_KERNEL ? number_string(p, "[kernel.kallsyms]", &mapping.file)
@@ -116,10 +117,17 @@ static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t 
 	if (r == 0)
 		r = store_string(p, f->build_id, &mapping.build_id);
 	if (r == 0)
-		r = pool_put(&p->mappings, &mapping, sizeof(mapping), &number);
-	if (r == 0)
-		r = pool_grow(p->mappings.budget, (void **)&p->extents, &p->extents_space,
-			      number + 1, sizeof(*p->extents));
+		r = pool_put(&p->mappings, &mapping, sizeof(mapping), ret_number);
+	return r < 0 ? r
+		     : pool_grow(p->mappings.budget, (void **)&p->extents, &p->extents_space,
+				 *ret_number + 1, sizeof(*p->extents));
+}
+
+static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t *ret_mapping)
+{
+	uint32_t number = 0;
+	int r = find_mapping(p, f, &number);
+
 	if (r < 0)
 		return r;
 	p->extents[number].unnamed |= f->fn == STORE_NONE;
@@ -387,22 +395,20 @@ static int put_session(struct profile *p)
 	return 0;
 }
 
-/* Returns what the nanoseconds are: of several signals they are not of one kind. */
-static const char *type_of_time(const struct profile *p)
+/* Returns what the nanoseconds of the selected stacks are. */
+static const char *type_of_time(const struct select *select)
 {
-	const struct store *s = &p->view->input->store;
-	const char *signal;
+	const char *signal = select->signal ? select->signal : "";
 
-	if (!s->keys.count || p->view->signals != 1)
-		return "time";
-	signal = pool_text(&s->texts, store_key_get(s, 0)->signal);
-	return !strcmp(signal, "oncpu") ? "cpu" : !strcmp(signal, "offcpu") ? "wait" : "time";
+	if (select->wall || !strcmp(signal, "oncpu"))
+		return "cpu";
+	return !strcmp(signal, "offcpu") ? "wait" : "time";
 }
 
 /* Time on a CPU and time of waiting are two types: whoever reads it adds them up or not. */
 static int put_types(struct profile *p)
 {
-	const char *type = p->view->wall ? "cpu" : type_of_time(p);
+	const char *type = type_of_time(&p->view->input->select);
 	int r = put_type(p, PROFILE_SAMPLE_TYPE, "samples", "count");
 
 	if (r == 0)
@@ -414,9 +420,14 @@ static int put_types(struct profile *p)
 
 static int write_all(struct profile *p)
 {
-	const struct store *s = &p->view->input->store;
-	int r = 0;
+	struct store *s = &p->view->input->store;
+	struct store_frame program;
+	uint32_t number;
+	int r = program_find(s, &program);
 
+	/* Readers take the first mapping for the main binary. */
+	if (r == 0 && program.module != STORE_NONE)
+		r = find_mapping(p, &program, &number);
 	for (uint32_t i = 0; r == 0 && i < s->frames.count; i++)
 		r = add_location(p, i);
 	place_mappings(p);
@@ -478,9 +489,7 @@ int pprof_call(const struct options *options, const char *const *arguments)
 		fprintf(options->err, "trocar: pprof writes a gzipped file: send it to one\n");
 		return COMMAND_USAGE;
 	}
-	r = input_read(options, arguments, &input);
-	if (r == 0)
-		r = input_need_stacks(options, &input);
+	r = input_read_stacks(options, arguments, false, &input);
 	if (r)
 		return r;
 	r = view_init(&view, options, &input, VIEW_NS);

@@ -151,11 +151,7 @@ int view_init(struct view *v, const struct options *options, struct input *input
 	v->wall = input->select.wall;
 	if (v->rules > 1)
 		put_first(v, BY_RULE);
-	if (v->wall)
-		return choose_time(v, options);
-	if (v->signals > 1)
-		put_first(v, BY_SIGNAL);
-	return 0;
+	return v->wall ? choose_time(v, options) : 0;
 }
 
 void view_done(struct view *v)

@@ -38,9 +38,8 @@ struct view {
 
 /*
  * From the options --by, --count (without it: `unit`) and --offsets; says on their `err` what is
- * wrong. With more than one rule each stack stands on its rule, with more than one signal on its
- * signal: their values do not add up, but for --signal wall, which is time alone. 0, -EINVAL,
- * -ENOMEM, -ENOSPC. Release with view_done in every case.
+ * wrong. With more than one rule each stack stands on its rule. 0, -EINVAL, -ENOMEM, -ENOSPC.
+ * Release with view_done in every case.
  */
 int view_init(struct view *v, const struct options *options, struct input *input,
 	      enum view_unit unit);

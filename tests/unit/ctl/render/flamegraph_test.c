@@ -77,6 +77,26 @@ static void test_states(void **state)
 	assert_int_equal(count("class=\"qc"), 0);
 }
 
+/* Threads that only waited make an empty picture with a message, alone and compared. */
+static void test_idle_threads_fill_no_picture(void **state)
+{
+	const char *const commands[][2] = { { "flamegraph", NULL },
+					    { "diff", "--svg" },
+					    { "diff", NULL } };
+
+	events_write(EVENTS_START("1") EVENTS_WAIT("1", "during", "web", "3", "300000000",
+						   EVENTS_BLOCKED("idle", "true"),
+						   EVENTS_USER("nap")) EVENTS_END("1"));
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		assert_int_equal(events_command(commands[i][0], events_file, commands[i][1], NULL),
+				 COMMAND_FINE);
+		assert_non_null(strstr(events_err, "no thread ran on a CPU"));
+		assert_int_equal(count("nap"), 0);
+		assert_int_equal(count("<svg "), i < 2);
+		assert_int_equal(count("nothing was sampled"), i < 2 ? i + 1 : 0);
+	}
+}
+
 /* Whoever looks at the picture must know that callers are missing in it. */
 /* A session of a second of calm time, half a second of onset, two during. */
 #define PHASED                                                                             \
@@ -253,6 +273,7 @@ UNIT_TESTS(flamegraph)
 	const struct CMUnitTest tests[] = {
 		TEST(phases_stand_side_by_side),
 		TEST(states),
+		TEST(idle_threads_fill_no_picture),
 		TEST(broken_stacks),
 		TEST(during_is_compared_with_calm),
 		TEST(onset_where_nothing_is_calm),

@@ -140,13 +140,13 @@ static void test_wall(void **state)
 					events_file, NULL),
 			 COMMAND_USAGE);
 	assert_non_null(strstr(events_err, "want --count ns"));
-	/* By one signal, and by both as they are, nothing changes. */
+	/* One signal alone counts samples as ever, and the one of CPU time is the default. */
 	assert_int_equal(events_command("folded", "--signal", "offcpu", "--count", "samples",
 					events_file, NULL),
 			 0);
 	folds("web;main;take 6\nweb;serve 6\n");
 	assert_int_equal(events_command("folded", "--count", "samples", events_file, NULL), 0);
-	folds("offcpu;web;main;take 6\noffcpu;web;serve 6\noncpu;web;main;take 4\n");
+	folds("web;main;take 4\n");
 }
 
 static void test_words_that_mean_nothing_are_refused(void **state)
@@ -180,8 +180,8 @@ static void test_stands_on_what_is_asked_for(void **state)
 	folds("leaf 3\n");
 }
 
-/* Numbers of different signals do not add up: each stands for itself. */
-static void test_signals_stay_apart(void **state)
+/* Numbers of different signals do not add up: what waited is not among what ran. */
+static void test_what_ran_alone(void **state)
 {
 	events_write(
 		EVENTS_STACK("1", "during", "web", "3", "300", EVENTS_USER("leaf")) EVENTS_HEAD(
@@ -189,7 +189,16 @@ static void test_signals_stay_apart(void **state)
 			"1") ",\"signal\":\"offcpu\",\"phase\":\"during\","
 			     "\"comm\":\"web\",\"count\":1,\"weight_ns\":100,\"frames\":[]}\n");
 	events_command("folded", events_file, NULL);
-	folds("offcpu;web;[no frames] 1\noncpu;web;leaf 3\n");
+	folds("web;leaf 3\n");
+	events_write(EVENTS_WAIT("1", "during", "web", "3", "200", EVENTS_BLOCKED("lock", "true"),
+				 EVENTS_USER("main")));
+	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
+	assert_string_equal(events_out, "");
+	assert_string_equal(events_err, "trocar: no thread ran on a CPU in what is selected; "
+					"--signal offcpu has what waited\n");
+	assert_int_equal(events_command("folded", "--pid", "9", events_file, NULL), COMMAND_FAILED);
+	assert_non_null(strstr(events_err, "no stack is selected, of 1 line; there are:\n"
+					   "  --signal: offcpu\n"));
 }
 
 static void test_names_from_outside_are_tame(void **state)
@@ -386,7 +395,7 @@ UNIT_TESTS(folded)
 		TEST(wall),
 		TEST(words_that_mean_nothing_are_refused),
 		TEST(stands_on_what_is_asked_for),
-		TEST(signals_stay_apart),
+		TEST(what_ran_alone),
 		TEST(names_from_outside_are_tame),
 		TEST(faulty_lines_are_named),
 		TEST(many_faults_are_counted),

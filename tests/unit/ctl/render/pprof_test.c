@@ -144,7 +144,7 @@ static void test_profile(void **state)
 	decode();
 	is_string(0, "");
 	assert_int_equal(n_samples, 1);
-	assert_int_equal(n_mappings, 3);
+	assert_int_equal(n_mappings, 4);
 	assert_int_equal(n_locations, 3);
 	assert_int_equal(n_functions, 2);
 	/* 2026-11-21T15:59:01.098828602Z; 1 s before and 2 s during; 97 Hz. */
@@ -192,15 +192,15 @@ static void test_source_lines(void **state)
 		seen |= 1u << number_of(line, 2);
 	}
 	assert_int_equal(seen, 1u << 7 | 1u << 9);
-	assert_int_equal(number_of(mappings[0], 8), 1);
-	assert_int_equal(number_of(mappings[0], 9), 1);
+	assert_int_equal(number_of(mappings[1], 8), 1);
+	assert_int_equal(number_of(mappings[1], 9), 1);
 	events_write(EVENTS_STACK("1", "during", "web", "4", "100",
 				  AT("10", "7") "," AT("20", "{\"file\":null,\"line\":-1}") "," AT(
 					  "30", "{}") "," AT("40", "null")));
 	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FINE);
 	decode();
 	is_string(number_of(functions[0], 4), "");
-	assert_int_equal(number_of(mappings[0], 9), 0);
+	assert_int_equal(number_of(mappings[1], 9), 0);
 }
 
 static void test_addresses_lie_in_their_mappings(void **state)
@@ -222,10 +222,10 @@ static void test_addresses_lie_in_their_mappings(void **state)
 			assert_true(address >= number_of(mappings[mapping], 2) &&
 				    address < number_of(mappings[mapping], 3));
 	}
-	assert_int_equal(number_of(locations[0], 3) - number_of(mappings[0], 2), 4096);
-	assert_int_equal(number_of(locations[1], 3) - number_of(mappings[1], 2), 160330);
-	is_string(number_of(mappings[1], 5), "/lib/libc.so.6");
-	is_string(number_of(mappings[1], 6), "ccdd");
+	assert_int_equal(number_of(locations[0], 3) - number_of(mappings[1], 2), 4096);
+	assert_int_equal(number_of(locations[1], 3) - number_of(mappings[2], 2), 160330);
+	is_string(number_of(mappings[2], 5), "/lib/libc.so.6");
+	is_string(number_of(mappings[2], 6), "ccdd");
 }
 
 static bool has_string(const char *text)
@@ -244,23 +244,68 @@ static bool has_string(const char *text)
 	"\"weight_ns\":900,\"state\":\"blocked\",\"wait\":\"lock\","            \
 	"\"idle\":false,\"quality\":\"complete\",\"frames\":[]}\n"
 
-/* Time on a CPU, time of waiting, and both, which are no one kind. */
+#define HELD                                                                  \
+	EVENTS_HEAD("stack", "1")                                             \
+	",\"signal\":\"lock\",\"phase\":\"during\",\"pid\":7,\"start_ns\":1," \
+	"\"comm\":\"web\",\"exe\":\"/bin/web\",\"threads\":1,\"count\":2,"    \
+	"\"weight_ns\":900,\"quality\":\"complete\",\"frames\":[]}\n"
+
+/* Time on a CPU unless the line asks for another kind. */
 static void test_type_of_time(void **state)
 {
 	static const struct {
 		const char *signal, *type;
-	} cases[] = { { "oncpu", "cpu" }, { "offcpu", "wait" }, { NULL, "time" } };
+	} cases[] = { { "oncpu", "cpu" }, { "offcpu", "wait" }, { "lock", "time" } };
 
-	events_write(EVENTS_STACK("1", "during", "web", "4", "100", EVENTS_USER("main")) WAITED);
+	events_write(EVENTS_STACK("1", "during", "web", "4", "100", EVENTS_USER("main"))
+			     WAITED HELD);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		if (cases[i].signal)
-			events_command("pprof", "--signal", cases[i].signal, events_file, NULL);
-		else
-			events_command("pprof", events_file, NULL);
+		events_command("pprof", "--signal", cases[i].signal, events_file, NULL);
 		decode();
 		for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++)
 			assert_int_equal(has_string(cases[k].type), i == k);
 	}
+	events_command("pprof", events_file, NULL);
+	decode();
+	assert_int_equal(n_samples, 1);
+	assert_true(has_string("cpu") && !has_string("wait") && !has_string("time"));
+}
+
+/* Readers take the first mapping for the program, whichever file the first frame lies in. */
+static void test_first_mapping_is_the_program(void **state)
+{
+	events_write(EVENTS_STACK("1", "during", "a", "4", "100",
+				  EVENTS_KERNEL("read") "," EVENTS_UNNAMED
+							"," EVENTS_USER("main")));
+	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FINE);
+	decode();
+	assert_int_equal(n_mappings, 3);
+	is_string(number_of(mappings[0], 5), "/bin/a");
+	is_string(number_of(mappings[0], 6), "aabb");
+	/* No frame lies in it. */
+	events_write(EVENTS_STACK("1", "during", "web", "4", "100",
+				  EVENTS_UNNAMED "," EVENTS_USER("main")));
+	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FINE);
+	decode();
+	assert_int_equal(n_mappings, 3);
+	is_string(number_of(mappings[0], 5), "/bin/web");
+}
+
+/* Idle threads fill no profile: it is empty, with a message. */
+static void test_what_waited_is_no_profile(void **state)
+{
+	events_write(EVENTS_START("1") EVENTS_WAIT("1", "during", "web", "9", "900",
+						   EVENTS_BLOCKED("lock", "true"),
+						   EVENTS_USER("main")) EVENTS_END("1"));
+	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FINE);
+	assert_non_null(strstr(events_err, "no thread ran on a CPU"));
+	decode();
+	assert_int_equal(n_samples, 0);
+	assert_true(has_string("cpu"));
+	/* What fits for no other reason either is a mistake. */
+	assert_int_equal(events_command("pprof", "--comm", "wbe", events_file, NULL),
+			 COMMAND_FAILED);
+	assert_int_equal(events_out_bytes, 0);
 }
 
 /* Of wall time both are there, and a sample has one of them. */
@@ -328,10 +373,16 @@ UNIT_TESTS(pprof)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(wire_format),  TEST(profile),
-		TEST(source_lines), TEST(addresses_lie_in_their_mappings),
-		TEST(empty),	    TEST(type_of_time),
-		TEST(wall),	    TEST(terminal),
+		TEST(wire_format),
+		TEST(profile),
+		TEST(source_lines),
+		TEST(addresses_lie_in_their_mappings),
+		TEST(empty),
+		TEST(type_of_time),
+		TEST(wall),
+		TEST(terminal),
+		TEST(first_mapping_is_the_program),
+		TEST(what_waited_is_no_profile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

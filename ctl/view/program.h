@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* program.h: which program a profile is of. */
+#ifndef TROCAR_CTL_VIEW_PROGRAM_H
+#define TROCAR_CTL_VIEW_PROGRAM_H
+
+#include "ctl/events/store.h"
+
+/*
+ * Finds the executable whose stacks have the most time. *ret_program has its path as `module`, and
+ * its `build_id` where a frame lies in it; `module` is STORE_NONE where no line names an
+ * executable. 0, -ENOMEM, -ENOSPC.
+ */
+int program_find(struct store *s, struct store_frame *ret_program);
+
+#endif
