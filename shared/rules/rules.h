@@ -13,8 +13,10 @@
 
 struct jsonw;
 
-#define RULES_MAX	       10000u
-#define RULES_TEXT_BYTES       (1u << 20)
+#define RULES_MAX	 10000u
+#define RULES_TEXT_BYTES (1u << 20)
+#define RULES_REQUEST_BYTES \
+	(RULES_TEXT_BYTES * 2 + 4096) /* with the whole text, each byte escaped */
 #define RULES_NESTING	       16
 #define RULE_NAME_BYTES	       65 /* 64 and the NUL */
 #define RULE_COMM_BYTES	       16 /* 15 and the NUL */
@@ -169,11 +171,11 @@ void rules_faults_init(struct rules_faults *faults);
 void rules_faults_done(struct rules_faults *faults);
 
 /*
- * Parses and validates `bytes` bytes of JSON. Returns 0: *ret_rules is new, the caller frees it,
- * and `warnings` names what can never match, what begins no session by itself, and prefixes that
- * shadow each other. -EINVAL: `faults` holds every fault of the text. Both are in the order of the
- * text; nothing else changes. -ENOMEM. Initialise both lists before; their old content is released
- * when they are filled.
+ * Parses and validates `bytes` bytes of JSON, behind a byte order mark or not. Returns 0:
+ * *ret_rules is new, the caller frees it, and `warnings` names what can never match, what begins no
+ * session by itself, and prefixes that shadow each other. -EINVAL: `faults` holds every fault of
+ * the text. Both are in the order of the text; nothing else changes. -ENOMEM. Initialise both lists
+ * before; their old content is released when they are filled.
  */
 int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
 		struct rules_faults *faults, struct rules_faults *warnings);

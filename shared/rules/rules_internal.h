@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/json/json_node.h"
+#include "shared/json/json_tree.h"
 #include "shared/rules/rules.h"
 
 #define RULES_BUDGET_DEFAULT_S 600
@@ -41,6 +41,15 @@ void rules_collect_stage(struct rules_collect *c);
 /* Moves the collected faults to `faults`, in the order of the text, with their line numbers. */
 void rules_collect_give(struct rules_collect *c, struct rules_faults *faults);
 void rules_collect_done(struct rules_collect *c);
+
+/*
+ * Adds the fault where the text ceases to be JSON: a comment, a comma behind the last member and
+ * quotes of another kind are named as such. fault->offset lies in the text.
+ */
+void rules_syntax_fault(struct rules_collect *c, const struct json_fault *fault);
+
+/* Adds a fault for each string with half of a surrogate pair, which is no character. */
+void rules_syntax_halves(struct rules_collect *c, const struct json_tree *tree);
 
 /* The place of a rule in the text; NULL for what it lacks. */
 struct rules_place {

@@ -74,23 +74,31 @@ static bool take_member(struct rules_parse_state *p, const struct rules_key *k,
 	case KEY_ANY:
 		good = true;
 		break;
+	case KEY_NONE:
+		break;
 	}
 	if (good)
 		k->set(p, value, target);
 	return good;
 }
 
+/* `instead` is what does the same, NULL: not known. */
 static void add_unknown(struct rules_parse_state *p, const struct json_node *member,
-			const struct rules_key *keys, size_t n)
+			const struct rules_key *keys, size_t n, const char *instead)
 {
 	char known[256] = "";
 	size_t at = 0;
 
-	for (size_t i = 0; i < n && at < sizeof(known); i++)
-		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "",
+	for (size_t i = 0; i < n && at < sizeof(known); i++) {
+		if (keys[i].kind == KEY_NONE)
+			continue;
+		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "",
 				       keys[i].name);
-	rules_collect_add(&p->collect, member, "is no key that is known here; must be one of: %s",
-			  known);
+	}
+	rules_collect_add(&p->collect, member,
+			  "is no key that is known here; must be one of: %s%s%s%s", known,
+			  instead ? " (did you mean " : "", instead ? instead : "",
+			  instead ? "?)" : "");
 }
 
 static size_t find_key(const struct json_node *member, const struct rules_key *keys, size_t n)
@@ -111,11 +119,13 @@ uint32_t rules_keys_take(struct rules_parse_state *p, const struct json_node *ob
 		size_t k = find_key(m, keys, n);
 
 		if (k == n) {
-			add_unknown(p, m, keys, n);
+			add_unknown(p, m, keys, n, NULL);
 			continue;
 		}
 		seen |= 1u << k;
-		if (!take_member(p, &keys[k], m, target))
+		if (keys[k].kind == KEY_NONE)
+			add_unknown(p, m, keys, n, keys[k].right);
+		else if (!take_member(p, &keys[k], m, target))
 			add_wrong(p, &keys[k], m);
 	}
 	for (size_t k = 0; k < n; k++) {

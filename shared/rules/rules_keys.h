@@ -27,7 +27,8 @@ enum rules_key_kind {
 	KEY_STRING,  /* of min to max bytes without NUL, passed to `set` */
 	KEY_ARRAY,
 	KEY_OBJECT,
-	KEY_ANY, /* `set` finds the faults */
+	KEY_ANY,  /* `set` finds the faults */
+	KEY_NONE, /* no key, though people look for it: `right` is what does the same */
 };
 
 struct rules_key {

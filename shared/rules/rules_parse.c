@@ -74,7 +74,7 @@ static void add_json_fault(struct rules_collect *c, const struct json_fault *fau
 				     "is nested too deep; must have at most %d levels",
 				     RULES_NESTING);
 	else
-		rules_collect_add_at(c, fault->offset, "is not JSON (RFC 8259): %s", fault->what);
+		rules_syntax_fault(c, fault);
 }
 
 static void add_repeated(struct rules_parse_state *p)
@@ -133,6 +133,7 @@ static int parse_text(struct rules_parse_state *p)
 	if (r < 0)
 		return r;
 	add_repeated(p);
+	rules_syntax_halves(c, &p->tree);
 	rules_collect_stage(c);
 	return check_values(p);
 }
@@ -165,7 +166,11 @@ static int collect_warnings(const struct rules_parse_state *p, struct rules_faul
 int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
 		struct rules_faults *faults, struct rules_faults *warnings)
 {
-	_cleanup_(parse_done) struct rules_parse_state p = { .collect = { text, bytes } };
+	static const char mark[] = "\xef\xbb\xbf";
+	size_t before =
+		bytes >= strlen(mark) && !memcmp(text, mark, strlen(mark)) ? strlen(mark) : 0;
+	_cleanup_(parse_done) struct rules_parse_state p = { .collect = { text + before,
+									  bytes - before } };
 	int r = parse_text(&p);
 
 	if (r == 0 && !p.collect.error)

@@ -90,6 +90,9 @@ static const struct rules_key match_keys[] = {
 				.set = set_comm_prefix },
 	[MATCH_CGROUP_PREFIX] = { "cgroup_prefix", KEY_STRING, .min = 1, .max = 255,
 				  .right = CGROUP_RIGHT, .set = set_cgroup_prefix },
+	{ "unit", KEY_NONE, .right = "\"cgroup_prefix\": \"/system.slice/NAME.service\"" },
+	{ "service", KEY_NONE, .right = "\"cgroup_prefix\": \"/system.slice/NAME.service\"" },
+	{ "cgroup", KEY_NONE, .right = "\"cgroup_prefix\": \"/PATH\"" },
 };
 
 static void set_match(struct rules_parse_state *p, const struct json_node *value, void *target)

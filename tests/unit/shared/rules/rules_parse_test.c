@@ -220,6 +220,16 @@ static void names_faults_of_matches(void **state)
 		{ "{\"cgroup_prefix\":\"a/b\"}", "/rules/0/match/cgroup_prefix",
 		  "beginning with /" },
 		{ "{\"exe\":\"a\"}", "/rules/0/match/exe", "comm, comm_prefix, cgroup_prefix" },
+		{ "{\"unit\":\"a\"}", "/rules/0/match/unit",
+		  "(did you mean \"cgroup_prefix\": \"/system.slice/NAME.service\"?)" },
+		{ "{\"comm\":\"x\",\"cgroup\":\"/a\"}", "/rules/0/match/cgroup",
+		  "\"cgroup_prefix\": \"/PATH\"" },
+		{ "{\"comm\":\"\\ud800\"}", "/rules/0/match/comm", "half of a pair" },
+		{ "{\"comm\":\"a\\\\\\uDFFFb\"}", "/rules/0/match/comm", "half of a pair" },
+		{ "{\"comm\":[\"b\",\"\\ud83d\\u0041\"]}", "/rules/0/match/comm/1",
+		  "half of a pair" },
+		{ "{\"comm_prefix\":\"\\ude00\\ud83d\"}", "/rules/0/match/comm_prefix",
+		  "half of a pair" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
