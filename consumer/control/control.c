@@ -24,7 +24,7 @@
 #define ACCEPT_MS    1000 /* pause when accept(2) has no descriptor left for a client */
 
 _Static_assert(CONTROL_CLIENTS_MAX == 64, "make_place() says so");
-_Static_assert(CONTROL_REQUEST_BYTES == 1u << 20, "take_in() says so");
+_Static_assert(CONTROL_REQUEST_BYTES == 2101248, "take_in() says so");
 
 struct control_server {
 	struct loop *loop;
@@ -190,7 +190,7 @@ static void take_in(struct control_client *client)
 	int r = control_client_read(client);
 
 	if (r == -EMSGSIZE)
-		tell_client(client, CONTROL_CLOSED, "a request line is at most 1 MiB long");
+		tell_client(client, CONTROL_CLOSED, "a request line is at most 2101248 bytes long");
 	else if (r == -ENOMEM)
 		tell_client(client, CONTROL_CLOSED, "no memory left for a request");
 	else if (r < 0 && r != -EAGAIN && r != -EINTR)

@@ -16,11 +16,12 @@
 #include "consumer/control/control_error.h"
 #include "consumer/io/loop.h"
 #include "shared/json/json_node.h"
+#include "shared/rules/rules.h"
 
 struct jsonw;
 
 #define CONTROL_CLIENTS_MAX   64
-#define CONTROL_REQUEST_BYTES (1u << 20)
+#define CONTROL_REQUEST_BYTES RULES_REQUEST_BYTES
 #define CONTROL_ANSWER_BYTES  (8u << 20)
 #define CONTROL_JOBS_MAX      4		  /* requests in progress */
 #define CONTROL_HELD_BYTES    (16u << 20) /* of all clients: unfinished requests, unread answers */

@@ -18,9 +18,8 @@
 #include "shared/tools/parse.h"
 #include "shared/tools/utf8.h"
 
-#define FILE_BYTES (1u << 20)
-#define REJECTED   (-32002) /* docs/control.md */
-#define HELD	   (-32003)
+#define REJECTED (-32002) /* docs/control.md */
+#define HELD	 (-32003)
 
 const char *calls_socket(const struct options *options)
 {
@@ -60,8 +59,10 @@ int calls_explain(const struct options *options, int error)
 
 	switch (error) {
 	case -EMSGSIZE:
-		fprintf(options->err, "trocar: the request would be longer than 1 MiB: with its "
-				      "quotes escaped the file is too large\n");
+		fprintf(options->err,
+			"trocar: the request would be longer than the agent takes "
+			"(%u bytes)\n",
+			CLIENT_REQUEST_BYTES);
 		return COMMAND_FAILED;
 	case -EPROTO:
 		fprintf(options->err, "trocar: what answers at %s is not the agent\n", path);
@@ -89,6 +90,32 @@ void calls_print_json(const struct options *options, const struct client_answer 
 	fputc('\n', options->out);
 }
 
+/*
+ * Prints the agent's message. Its words for a parameter are those of JSON: here a parameter is an
+ * option, the session an argument, and signals stand between commas.
+ */
+static void print_refusal(const struct options *options, const char *message)
+{
+	static const char params[] = "params.", signals[] = "params.signals:";
+
+	fputs("trocar: ", options->err);
+	if (!strncmp(message, signals, strlen(signals))) {
+		fputs("--signals: want auto, or with commas between and none twice any of:",
+		      options->err);
+		for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
+			fprintf(options->err, " %s", rules_signal_name(i));
+		return;
+	}
+	if (!strncmp(message, params, strlen(params))) {
+		message += strlen(params);
+		fputs(strncmp(message, "session:", strlen("session:")) != 0 ? "--" : "",
+		      options->err);
+		for (; *message && *message != ':'; message++)
+			fputc(*message == '_' ? '-' : *message, options->err);
+	}
+	fputs(message, options->err);
+}
+
 /* The agent said no. Faults of a rules file are named one by one; `file` is NULL elsewhere. */
 static int explain_refusal(const struct options *options, const struct client_answer *answer,
 			   const char *file)
@@ -103,8 +130,8 @@ static int explain_refusal(const struct options *options, const struct client_an
 		(void)show_faults(json_node_get(data, "faults"), file, "", options->err);
 	message = member_text_value("", json_node_get(error, "message"));
 	wait = member_text_value("retry_ms", json_node_get(data, "retry_ms"));
-	fprintf(options->err, "trocar: %s%s%s\n", message ? message : "refused",
-		wait ? "; try again in " : "", wait ? wait : "");
+	print_refusal(options, message ? message : "refused");
+	fprintf(options->err, "%s%s\n", wait ? "; try again in " : "", wait ? wait : "");
 	return code == HELD ? COMMAND_HELD : COMMAND_FAILED;
 }
 
@@ -204,8 +231,9 @@ int calls_rules_get(const struct options *options, const char *const *arguments)
 int calls_read_rules(const struct options *options, const char *file, char **ret_text,
 		     size_t *ret_bytes)
 {
-	int r = strcmp(file, "-") ? io_read_file(AT_FDCWD, file, FILE_BYTES, ret_text, ret_bytes)
-				  : io_read_fd(STDIN_FILENO, FILE_BYTES, ret_text, ret_bytes);
+	int r = strcmp(file, "-")
+			? io_read_file(AT_FDCWD, file, RULES_TEXT_BYTES, ret_text, ret_bytes)
+			: io_read_fd(STDIN_FILENO, RULES_TEXT_BYTES, ret_text, ret_bytes);
 
 	if (r == 0)
 		return COMMAND_FINE;

@@ -9,10 +9,11 @@
 #include <stddef.h>
 
 #include "shared/json/json_tree.h"
+#include "shared/rules/rules.h"
 
 struct jsonw;
 
-#define CLIENT_REQUEST_BYTES (1u << 20) /* the agent takes no longer line */
+#define CLIENT_REQUEST_BYTES RULES_REQUEST_BYTES /* the agent takes no longer line */
 #define CLIENT_ANSWER_BYTES  ((8u << 20) + 1)
 #ifndef CLIENT_TIMEOUT_MS /* a test may be shorter of patience */
 #define CLIENT_TIMEOUT_MS 10000

@@ -262,7 +262,7 @@ def test_malformed_requests(t):
 
 @pytest.mark.core
 def test_request_without_end(t):
-    """A request line beyond 1 MiB is told and closed; it costs a bounded amount of memory."""
+    """A request line beyond a whole rules file is told and closed; it costs a bounded amount of memory."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
     connection = agent.connect()
     sent = 0
@@ -306,6 +306,21 @@ def test_many_rules(t):
     agent.wait("process.match", pid=process.pid, rule="r9999")
     short = [{"name": f"r{i}", "match": {"comm": f"n{i}"}} for i in range(10001)]
     agent.refused(-32002, "rules.set", {"text": json.dumps(rules(*short))})
+
+
+@pytest.mark.core
+def test_the_largest_rules_file(t):
+    """A rules file of 1 MiB, nearly all of it quotes, is put in force; what `rules check` takes, `rules set` takes."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    large = rules(*(rule(f"r{i}", comm=f"name-{i}", labels={"q": '"' * 40}) for i in range(5000)))
+    text = json.dumps(large)
+    check(len(text) < 1 << 20, f"{len(text)} bytes")
+    file = t.folder / "large.json"
+    file.write_text(text + "\n" * ((1 << 20) - len(text)))
+    check("5000 rules" in agent.trocar("rules", "check", "--offline", file).stdout, "rules check")
+    check("5000 rules" in agent.trocar("rules", "set", file).stdout, "rules set")
+    file.write_text(file.read_text() + "\n")
+    check("longer than 1 MiB" in agent.trocar("rules", "set", file, expect=1).stderr, "a byte more")
 
 
 def check_status(agent, *faults, parts=()):

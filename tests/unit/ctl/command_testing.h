@@ -73,7 +73,7 @@ static inline void *serve(void *context)
 {
 	struct exchange *e = context;
 	int fd = accept(listener, NULL, NULL);
-	size_t bytes = 0, space = 2 << 20;
+	size_t bytes = 0, space = 3 << 20;
 
 	e->request = calloc(1, space);
 	while (!memchr(e->request, '\n', bytes)) {

@@ -266,7 +266,7 @@ static void test_giant(void **state)
 
 	memset(line, ' ', bytes);
 	answer = ask(line, bytes, false, NULL);
-	assert_non_null(strstr(answer, "at most 1048576 bytes"));
+	assert_non_null(strstr(answer, "at most 2101248 bytes"));
 }
 
 static void test_answer_without_room(void **state)

@@ -135,7 +135,7 @@ static void test_too_long_is_told_and_closed(void **state)
 
 	memset(line, ' ', bytes);
 	(void)send(fd, line, bytes, MSG_NOSIGNAL);
-	assert_hears(fd, "a request line is at most 1 MiB long");
+	assert_hears(fd, "a request line is at most 2101248 bytes long");
 	assert_string_equal(hear(fd), "");
 	close(fd);
 }

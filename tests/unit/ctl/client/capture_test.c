@@ -118,6 +118,32 @@ static void follows_until_the_end(void **state)
 	assert_non_null(strstr(asked, "{\"subscription\":7}"));
 }
 
+/* The agent's words are those of JSON; the command line has options. */
+static void refusals_name_options(void **state)
+{
+	static const struct {
+		const char *message, *shown;
+	} cases[] = {
+		{ "params.signals: want [\\\"auto\\\"], or a non-empty array of: oncpu",
+		  "trocar: --signals: want auto, or with commas between and none twice any of: oncpu" },
+		{ "params.during_ms: not such a value", "trocar: --during-ms: not such a value\n" },
+		{ "params.session: want 1 to 16 of a session's digits",
+		  "trocar: session: want 1 to 16 of a session's digits\n" },
+		{ "busy", "trocar: busy\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char answer[256];
+		const char *const script[] = { SUBSCRIBED, answer, NULL };
+
+		snprintf(answer, sizeof(answer), NO("{\"code\":-32602,\"message\":\"%s\"}"),
+			 cases[i].message);
+		assert_int_equal(run(NULL, script), COMMAND_FAILED);
+		assert_memory_equal(err, cases[i].shown, strlen(cases[i].shown));
+		assert_null(strstr(err, "params"));
+	}
+}
+
 static void exits_by_the_worst_verdict(void **state)
 {
 	static const struct {
@@ -198,7 +224,7 @@ UNIT_TESTS(capture)
 	const struct CMUnitTest tests[] = {
 		TEST(follows_until_the_end), TEST(exits_by_the_worst_verdict),
 		TEST(sends_signals),	     TEST(prints_json),
-		TEST(says_what_fails),
+		TEST(says_what_fails),	     TEST(refusals_name_options),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, NULL, NULL);
