@@ -317,6 +317,15 @@ static int status_of(const struct agent *a, int r)
 	return a->started && !a->active.set ? EXIT_RULES : EXIT_FAILED;
 }
 
+/* A full disk behind the standard output is a failure too. */
+static int end_output(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_FINE;
+	log_error("cannot write the output: %s", strerror(errno));
+	return EXIT_FAILED;
+}
+
 int main(int argc, char *argv[])
 {
 	static struct agent agent = { .signal_fd = -1,
@@ -333,11 +342,11 @@ int main(int argc, char *argv[])
 		return EXIT_USAGE;
 	if (a->options.help) {
 		options_help();
-		return EXIT_FINE;
+		return end_output();
 	}
 	if (a->options.version) {
 		printf("trocar-consumer %s\n", TROCAR_VERSION);
-		return EXIT_FINE;
+		return end_output();
 	}
 	log_journal(a->options.journal);
 	a->start_ns = clock_mono_ns();

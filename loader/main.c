@@ -160,6 +160,7 @@ int main(int argc, char *argv[])
 	sigset_t old;
 	int r, status;
 
+	errno = 0;
 	log_open("trocar-loader");
 	block_signals(&old);
 	r = lock_down(verb ? verb->process : POLICY_LOADER);
@@ -168,8 +169,10 @@ int main(int argc, char *argv[])
 		return EXIT_FAILED;
 	}
 	status = run_verb(verb, argc, argv);
-	if (fflush(stdout) != 0 && status == EXIT_FINE)
-		status = EXIT_FAILED;
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		log_error("cannot write the output: %s", strerror(errno));
+		status = status == EXIT_FINE ? EXIT_FAILED : status;
+	}
 	if (status != EXIT_FINE)
 		sigprocmask(SIG_SETMASK, &old, NULL); /* a pending signal ends the process now */
 	return status;

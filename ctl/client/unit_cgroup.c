@@ -108,6 +108,36 @@ static int search_all(const char *name, struct unit_found *ret_found)
 	return r < 0 ? r : unit_cgroup_find(mount, name, ret_found);
 }
 
+void unit_cgroup_path(const char *mount, const char *given, char ret_path[PATH_MAX])
+{
+	size_t bytes = strlen(mount);
+
+	if (!strncmp(given, mount, bytes) && (given[bytes] == '/' || !given[bytes]))
+		given += bytes;
+	while (*given == '/')
+		given++;
+	bytes = strlen(given);
+	while (bytes && given[bytes - 1] == '/')
+		bytes--;
+	snprintf(ret_path, PATH_MAX, "/%.*s", (int)bytes, given);
+}
+
+/* Where this machine shows no cgroups, the agent may know better. */
+static void resolve_path(struct unit_cgroup *unit)
+{
+	const char *given = unit->options.cgroup;
+	enum cgroup_mode mode;
+	char mount[PATH_MAX];
+
+	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
+		return;
+	unit_cgroup_path(mount, given, unit->path);
+	if (!strcmp(given, unit->path))
+		return;
+	fprintf(unit->options.err, "trocar: --cgroup %s is the cgroup %s\n", given, unit->path);
+	unit->options.cgroup = unit->path;
+}
+
 static int judge_found(const struct options *options, const char *name,
 		       const struct unit_found *found)
 {
@@ -138,6 +168,8 @@ int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_u
 	int r;
 
 	*ret_unit = (struct unit_cgroup){ .options = *options };
+	if (!unit && options->cgroup)
+		resolve_path(ret_unit);
 	if (!unit)
 		return COMMAND_FINE;
 	if (options->cgroup || strchr(unit, '/') || strlen(unit) >= UNIT_BYTES) {

@@ -38,10 +38,16 @@ struct unit_found {
 int unit_cgroup_find(const char *mount, const char *name, struct unit_found *ret_found);
 
 /*
- * Copies `options`; where they have --unit and no --cgroup, finds the cgroup of that name below the
- * cgroup2 mount ("nginx" is nginx.service) for ret_unit->options.cgroup, which ret_unit owns, and
- * says on `err` which one it is. COMMAND_FINE; COMMAND_USAGE with both; COMMAND_FAILED where there
- * is none or more than one: it was said.
+ * Writes the path below the mount of the cgroup that a user names: by such a path, with or without
+ * its '/', or by the path of its folder.
+ */
+void unit_cgroup_path(const char *mount, const char *given, char ret_path[PATH_MAX]);
+
+/*
+ * Copies `options`, with the cgroup as unit_cgroup_path writes it; where they have --unit and no
+ * --cgroup, finds the cgroup of that name below the cgroup2 mount ("nginx" is nginx.service) for
+ * ret_unit->options.cgroup, which ret_unit owns, and says on `err` which one it is. COMMAND_FINE;
+ * COMMAND_USAGE with both; COMMAND_FAILED where there is none or more than one: it was said.
  */
 int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_unit);
 

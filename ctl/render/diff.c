@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
@@ -170,8 +171,14 @@ int diff_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(diff_done) struct diff diff = { 0 };
-	int r = input_read_stacks(options, arguments, true, &input);
+	int r;
 
+	if (options->svg && isatty(fileno(options->out))) {
+		fputs("trocar: diff --svg writes a picture for a browser: send it to a file\n",
+		      options->err);
+		return COMMAND_USAGE;
+	}
+	r = input_read_stacks(options, arguments, true, &input);
 	if (r)
 		return r;
 	r = view_init(&diff.view, options, &input, VIEW_NS);

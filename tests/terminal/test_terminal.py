@@ -74,7 +74,7 @@ CASES = {
     "pprof": [Case("pprof", CART.name, status=USAGE)],
     "flamegraph": [Case("flamegraph", CART.name, status=USAGE)],
     "html": [Case("html", SHOP.name, status=USAGE)],
-    "diff": [Case("diff", CART.name, wide=True), Case("diff", "--svg", CART.name, wide=True)],
+    "diff": [Case("diff", CART.name, wide=True), Case("diff", "--svg", CART.name, status=USAGE)],
     "check": [Case("check", status=None)],
     "completion": [Case("completion", "bash", wide=True)],
     "version": [Case("version", kept="version")],
@@ -292,3 +292,16 @@ def test_agent_that_is_none(tmp_path):
                     process.kill()
                     said = process.communicate()[0]
                 check(process.returncode in (FINE, FAILED, UNREACHABLE), f"{words} {answer}: {process.returncode} {said!r}")
+
+
+def test_full_output():
+    """A disk that is full behind the output is named, and a failure, by each program."""
+    for words in ([TROCAR, "report", CART], [TROCAR, "completion", "bash"], [BUILD / "loader" / "trocar-loader", "help"],
+                  [BUILD / "loader" / "trocar-loader", "check"], [BUILD / "consumer" / "trocar-consumer", "--help"],
+                  [BUILD / "consumer" / "trocar-consumer", "--version"]):
+        if not words[0].exists():
+            continue
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
+        check(done.returncode == FAILED and b"cannot write the output: No space left on device" in done.stderr,
+              f"{words}: {done}")

@@ -97,12 +97,35 @@ static void test_none(void **state)
 	assert_true(unit_cgroup_find("/nowhere", "nginx.service", &found) < 0);
 }
 
+/* A path below the mount stays; other names of the same folder become it. */
+static void test_path(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "/a/b.service", "/a/b.service" },
+		{ "/", "/" },
+		{ "", "/" },
+		{ "a/b.service", "/a/b.service" },
+		{ "a/b/", "/a/b" },
+		{ "/sys/fs/cgroup/a/b", "/a/b" },
+		{ "/sys/fs/cgroup//a/", "/a" },
+		{ "/sys/fs/cgroup", "/" },
+		{ "/sys/fs/cgroups/a", "/sys/fs/cgroups/a" },
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		unit_cgroup_path("/sys/fs/cgroup", cases[i][0], path);
+		assert_string_equal(path, cases[i][1]);
+	}
+}
+
 UNIT_TESTS(unit_cgroup)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_the_systems_comes_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_of_a_user, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_none, setup, teardown),
+		cmocka_unit_test(test_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
