@@ -187,11 +187,12 @@ static int print_why(struct explained *e)
 	int r;
 
 	if (!findings) {
-		fputs("why it was is not known: ", e->out);
-		if (json_node_get(e->end, "findings_reason"))
+		if (json_node_get(e->end, "findings_reason")) {
+			fputs("why it was is not known: ", e->out);
 			put_value(e->end, "findings_reason", e->out);
-		else
-			fputs("an agent of before findings wrote these lines", e->out);
+		} else {
+			fputs("no cause recorded: these lines come from an older version", e->out);
+		}
 		fputs("\n", e->out);
 		return 0;
 	}
