@@ -17,6 +17,7 @@
 #include "bpf/account_kind.h"
 #include "bpf/account_queue.h"
 #include "bpf/scope.h"
+#include "bpf/table.h"
 #include "bpf/watch_answers.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -59,9 +60,9 @@ static __always_inline bool is_captured(__u32 index, bool reads)
 
 /*
  * Counts that a thread without an account left its CPU; with `ended` that it ends, and never had
- * one.
+ * one. `error` is that of the table.
  */
-static __noinline int count_lost(__u32 index, bool ended)
+static __noinline int count_lost(__u32 index, bool ended, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -70,18 +71,22 @@ static __noinline int count_lost(__u32 index, bool ended)
 		if (!slot || !losses)
 			return 0;
 		losses->unqueued++;
-		if (ended)
-			losses->ended++;
+		losses->ended += ended;
+		losses->no_memory += table_was_short(error);
+		losses->ended_no_memory += ended && table_was_short(error);
 		if (!watch_lookup_outer(slot, &index))
 			return 0;
 	}
 	return 0;
 }
 
-/* Returns the account of `task` in this watch, made when need be, or NULL. */
+/*
+ * Returns the account of `task` in this watch, made when need be; NULL: it gets none, or there is
+ * no room, with the error of the table.
+ */
 static __always_inline struct thread_times *find_account(struct task_struct *task,
 							 const struct account_key *key, __u32 index,
-							 __u64 since_ns, bool reads)
+							 __u64 since_ns, bool reads, int *ret_error)
 {
 	struct thread_times *t = account_find(key);
 
@@ -91,7 +96,7 @@ static __always_inline struct thread_times *find_account(struct task_struct *tas
 		account_retire(key, t, t->account.flags & ACCOUNT_ENDED ? 0 : ACCOUNT_MOVED);
 	if (account_leaves_out(task, index))
 		return 0;
-	return account_enter(task, key, index, since_ns, reads);
+	return account_enter(task, index, since_ns, reads, ret_error);
 }
 
 /*
@@ -131,6 +136,7 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 	__u64 enter_ns = now_ns, since_ns = cpu->since_ns;
 	bool dead = state & TASK_DEAD;
 	struct thread_times *t;
+	int error = 0;
 
 	if (!c || watch_lookup_is_stale(c, now_ns))
 		return 0;
@@ -140,10 +146,10 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 		enter_ns = 0;
 	else if (since_ns)
 		enter_ns = since_ns;
-	t = find_account(task, &key, index, enter_ns, false);
+	t = find_account(task, &key, index, enter_ns, false, &error);
 	if (!t) {
 		if (!account_leaves_out(task, index))
-			count_lost(index, dead);
+			count_lost(index, dead, error);
 		return 0;
 	}
 	/* As the scheduler counts (bpf/switch.bpf.c). */
@@ -302,12 +308,14 @@ static __always_inline void add_open(struct account_head *record, struct task_st
  * before, or was born and has not left its CPU yet. Its state is read once it is entered: what it
  * does from then on the switches see.
  */
-static __always_inline struct thread_times *
-meet_thread(struct task_struct *task, const struct account_key *key, __u32 index, __u64 now_ns)
+static __always_inline struct thread_times *meet_thread(struct task_struct *task,
+							const struct account_key *key, __u32 index,
+							__u64 now_ns, int *ret_error)
 {
 	bool fresh = BPF_CORE_READ(task, sched_info.pcount) <= 1 &&
 		     (BPF_CORE_READ(task, on_cpu) || !BPF_CORE_READ(task, __state));
-	struct thread_times *t = find_account(task, key, index, fresh ? 0 : now_ns, true);
+	struct thread_times *t =
+		find_account(task, key, index, fresh ? 0 : now_ns, true, ret_error);
 	struct time_account *a;
 	unsigned int state;
 
@@ -353,6 +361,7 @@ int account_threads(struct bpf_iter__task *ctx)
 	struct account_head record = {};
 	struct account_key key = {};
 	struct thread_times *t;
+	int error = 0;
 	__u32 index;
 	__u64 now_ns;
 
@@ -369,13 +378,15 @@ int account_threads(struct bpf_iter__task *ctx)
 		return 0;
 	key.tid = record.tid = task->pid;
 	now_ns = bpf_ktime_get_ns();
-	t = meet_thread(task, &key, index, now_ns);
+	t = meet_thread(task, &key, index, now_ns, &error);
 	if (!t && account_leaves_out(task, index))
 		return 0;
 	if (t && copy_account(&t->account, &record.account)) {
 		add_open(&record, task, now_ns);
 	} else {
 		record.account.flags = ACCOUNT_LOST;
+		if (!t && table_was_short(error))
+			record.account.flags |= ACCOUNT_SHORT;
 		record.account.slot = index;
 		record.account.tgid = task->tgid;
 		record.account.start_ns = task_keys_read_start(task);

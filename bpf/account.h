@@ -166,13 +166,13 @@ static __noinline void account_retire(const struct account_key *key, struct thre
 
 /*
  * Enters the thread with an account from `since_ns` on; 0: from its birth, because it has not left
- * a CPU yet. Returns NULL where there is no room.
+ * a CPU yet. Returns NULL where there is no room, with the error of the table.
  */
-static __noinline struct thread_times *account_enter(struct task_struct *task,
-						     const struct account_key *key, __u32 index,
-						     __u64 since_ns, __u32 reads)
+static __noinline struct thread_times *account_enter(struct task_struct *task, __u32 index,
+						     __u64 since_ns, __u32 reads, int *ret_error)
 {
 	struct thread_times *t = bpf_map_lookup_elem(&account_fresh, &reads);
+	struct account_key key = { .tid = task->pid };
 	struct time_account *a;
 
 	if (!t)
@@ -186,7 +186,7 @@ static __noinline struct thread_times *account_enter(struct task_struct *task,
 	a->tgid = task->tgid;
 	a->start_ns = task_keys_read_start(task);
 	__builtin_memcpy(a->comm, task->comm, COMM_BYTES);
-	return account_add_new(key, t);
+	return account_add_new(&key, t, ret_error);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #define TROCAR_BPF_ACCOUNT_CALLS_H
 
 #include "bpf/account.h"
+#include "bpf/table.h"
 #include "bpf/time_bucket.h"
 
 /* Not preallocated, as `accounts`. */
@@ -30,15 +31,23 @@ static __always_inline void note_longest(struct call_waits *waits, const struct 
 
 static const struct call_waits no_call_waits;
 
-/* Returns the element of the key, made when need be; NULL without room. */
-static __always_inline struct call_waits *find_call(const struct account_call_key *key)
+/* Counts a wait that found no room, in the watch and those around it. */
+static __noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
 {
-	struct call_waits *waits = bpf_map_lookup_elem(&account_calls, key);
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		struct slot_accounts *losses = bpf_map_lookup_elem(&account_losses, &index);
 
-	if (waits)
-		return waits;
-	bpf_map_update_elem(&account_calls, key, &no_call_waits, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&account_calls, key);
+		if (!slot || !losses)
+			return 0;
+		losses->calls_full++;
+		losses->calls_full_ns += wait_ns;
+		if (table_was_short(error))
+			losses->calls_no_memory++;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
 }
 
 /* Counts a wait of the thread in the system call of its account, which is over. */
@@ -46,24 +55,18 @@ static __noinline int account_calls_add(const struct time_account *a,
 					const struct task_struct *task, __u64 wait_ns)
 {
 	struct account_call_key key = { .slot = a->slot, .call = a->call };
-	struct call_waits *waits = find_call(&key);
+	int error;
+	struct call_waits *waits = table_get(&account_calls, &key, &no_call_waits, &error);
 	__u32 bucket = time_bucket(wait_ns);
-	struct slot_accounts *losses;
 
-	if (waits) {
-		waits->waits++;
-		waits->wait_ns += wait_ns;
-		if (bucket < QUEUE_BUCKETS)
-			waits->buckets[bucket]++;
-		if (wait_ns > waits->longest_ns)
-			note_longest(waits, task, wait_ns, a->since_ns);
-		return 0;
-	}
-	losses = bpf_map_lookup_elem(&account_losses, &key.slot);
-	if (!losses)
-		return 0;
-	losses->calls_full++;
-	losses->calls_full_ns += wait_ns;
+	if (!waits)
+		return account_calls_lose(key.slot, wait_ns, error);
+	waits->waits++;
+	waits->wait_ns += wait_ns;
+	if (bucket < QUEUE_BUCKETS)
+		waits->buckets[bucket]++;
+	if (wait_ns > waits->longest_ns)
+		note_longest(waits, task, wait_ns, a->since_ns);
 	return 0;
 }
 

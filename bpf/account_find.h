@@ -9,6 +9,7 @@
 #define TROCAR_BPF_ACCOUNT_FIND_H
 
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <linux/types.h>
 #include <stdbool.h>
 
@@ -64,9 +65,12 @@ static __always_inline struct thread_times *account_find(const struct account_ke
 	return account_find_by(key, &at);
 }
 
-/* Adds the account. Returns where it is; NULL without room, or when another one came first. */
-static __always_inline struct thread_times *account_add_new(const struct account_key *key,
-							    const struct thread_times *t)
+/*
+ * Adds the account. Returns where it is; NULL without room, or when another one came first, with
+ * the error.
+ */
+static __always_inline struct thread_times *
+account_add_new(const struct account_key *key, const struct thread_times *t, int *ret_error)
 {
 	__u32 at;
 	struct near_account *near = account_near(key, &at);
@@ -80,12 +84,13 @@ static __always_inline struct thread_times *account_add_new(const struct account
 						    key->tid | ACCOUNT_NEAR_READY);
 			return &near->times;
 		}
-		if ((__u32)owner == key->tid)
+		if ((__u32)owner == key->tid) {
+			*ret_error = -EEXIST;
 			return 0;
+		}
 	}
-	if (bpf_map_update_elem(&accounts, key, t, BPF_NOEXIST))
-		return 0;
-	return bpf_map_lookup_elem(&accounts, key);
+	*ret_error = bpf_map_update_elem(&accounts, key, t, BPF_NOEXIST);
+	return *ret_error ? 0 : bpf_map_lookup_elem(&accounts, key);
 }
 
 /* Removes the account of the thread. */

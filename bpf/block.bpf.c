@@ -18,6 +18,7 @@
 #include "bpf/kernel_block.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
+#include "bpf/table.h"
 #include "bpf/task_keys.h"
 #include "bpf/time_bucket.h"
 #include "bpf/watch_lookup.h"
@@ -54,12 +55,17 @@ struct {
 
 static const struct block_sums no_sums;
 
+/* Why a request is lost. */
+enum loss { LOSS_UNTRACKED, LOSS_UNLISTED, LOSS_REUSED };
+
 /*
  * Counts a loss in the watch and those around it; one that no watch has in the element that all
- * sessions read (LOSSES_OF).
+ * sessions read (LOSSES_OF). `error` is that of the table.
  */
-static __noinline int count_lost(__u32 index, __u32 unlisted)
+static __noinline int count_lost(__u32 index, __u32 loss, int error)
 {
+	bool no_memory = loss != LOSS_REUSED && table_was_short(error);
+
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		__u32 at = LOSSES_OF(index);
 		struct slot_block *losses = bpf_map_lookup_elem(&block_losses, &at);
@@ -67,10 +73,10 @@ static __noinline int count_lost(__u32 index, __u32 unlisted)
 
 		if (!losses)
 			return 0;
-		if (unlisted)
-			losses->unlisted++;
-		else
-			losses->untracked++;
+		losses->unlisted += loss == LOSS_UNLISTED;
+		losses->untracked += loss != LOSS_UNLISTED;
+		losses->reused += loss == LOSS_REUSED;
+		losses->no_memory += no_memory;
 		slot = bpf_map_lookup_elem(&slots, &index);
 		if (!slot || !watch_lookup_outer(slot, &index) || index == NO_SLOT)
 			return 0;
@@ -158,20 +164,15 @@ static __always_inline void find_asker(const struct bio *bio, struct block_reque
 		ret_request->slot = NO_SLOT;
 }
 
-/* Returns the element of such requests, made when need be; NULL without room. */
-static __always_inline struct block_sums *find_sums(const struct block_request *r)
+/* Returns the element of such requests, as table_get does. */
+static __always_inline struct block_sums *find_sums(const struct block_request *r, int *ret_error)
 {
 	struct block_key key = { .cgroup_id = r->cgroup_id, .slot = r->slot, .device = r->device };
-	struct block_sums *sums;
 
 	key.op = r->op;
 	key.size = size_of(r->bytes);
 	key.flags = r->flags;
-	sums = bpf_map_lookup_elem(&block_sums, &key);
-	if (sums)
-		return sums;
-	bpf_map_update_elem(&block_sums, &key, &no_sums, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&block_sums, &key);
+	return table_get(&block_sums, &key, &no_sums, ret_error);
 }
 
 static __always_inline void add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns)
@@ -185,11 +186,12 @@ static __always_inline void add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns)
 /* Adds a request that is over. One that was not seen before its end has no times. */
 static __noinline int add_request(const struct block_request *r, __u64 now_ns, __u32 error)
 {
-	struct block_sums *sums = find_sums(r);
+	int no_room;
+	struct block_sums *sums = find_sums(r, &no_room);
 	__u64 issued_ns = r->issued_ns ? r->issued_ns : r->since_ns;
 
 	if (!sums)
-		return count_lost(r->slot, true);
+		return count_lost(r->slot, LOSS_UNLISTED, no_room);
 	__sync_fetch_and_add(&sums->requests, 1);
 	__sync_fetch_and_add(&sums->bytes, r->bytes);
 	error |= r->failed;
@@ -226,11 +228,13 @@ int BPF_PROG(block_getrq, struct bio *bio)
 	__u64 key = (__u64)bio, now_ns = bpf_ktime_get_ns();
 	struct block_request r = { .since_ns = now_ns, .slot = NO_SLOT };
 	const struct block_request *old;
+	int error;
 
 	if (is_off(now_ns))
 		return 0;
 	set_bio(bio, &r);
-	if (!bpf_map_update_elem(&block_open, &key, &r, BPF_NOEXIST))
+	error = bpf_map_update_elem(&block_open, &key, &r, BPF_NOEXIST);
+	if (!error)
 		return 0;
 	/*
 	 * The kernel uses the bio again: what is left of the one before is lost. One of no watch
@@ -238,7 +242,7 @@ int BPF_PROG(block_getrq, struct bio *bio)
 	 */
 	old = bpf_map_lookup_elem(&block_open, &key);
 	if (!old || old->slot != NO_SLOT)
-		count_lost(old ? old->slot : r.slot, false);
+		count_lost(old ? old->slot : r.slot, old ? LOSS_REUSED : LOSS_UNTRACKED, error);
 	if (old)
 		bpf_map_update_elem(&block_open, &key, &r, BPF_ANY);
 	return 0;
@@ -268,8 +272,10 @@ static __always_inline struct block_request *find_made(const struct request *rq,
 /* Keeps an open request under another key. Out of line: it is rare. */
 static __noinline int keep_as(__u64 key, const struct block_request *r)
 {
-	if (bpf_map_update_elem(&block_open, &key, r, BPF_ANY))
-		count_lost(r->slot, false);
+	int error = bpf_map_update_elem(&block_open, &key, r, BPF_ANY);
+
+	if (error)
+		count_lost(r->slot, LOSS_UNTRACKED, error);
 	return 0;
 }
 
@@ -371,7 +377,8 @@ int BPF_PROG(block_complete, struct request *rq, unsigned char error, unsigned i
 
 static __always_inline void count_merge(const struct block_request *r)
 {
-	struct block_sums *sums = find_sums(r);
+	int error;
+	struct block_sums *sums = find_sums(r, &error);
 
 	if (sums)
 		__sync_fetch_and_add(&sums->merges, 1);

@@ -5,6 +5,7 @@
  * is limited (event_limit.h, event_ring.h); the consumer's scan finds what was held back or lost.
  */
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <linux/types.h>
 
 #include <bpf/bpf_core_read.h>
@@ -136,7 +137,9 @@ static __always_inline void match_target(const struct process_key *key,
 		return;
 	}
 	r = bpf_map_update_elem(&targets, key, &fresh, BPF_ANY);
-	if (r) {
+	/* On another error the bucket's lock is held on this CPU: the next scan finds the process.
+	 */
+	if (r == -E2BIG) {
 		TOTALS_COUNT(targets_full);
 		error_ring_put(ERROR_TARGETS_FULL, r, NO_SLOT, fresh.rule, sizeof(fresh));
 	}

@@ -22,6 +22,7 @@
 #include "bpf/long_wait.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
+#include "bpf/table.h"
 #include "bpf/time_bucket.h"
 #include "bpf/watch_answers.h"
 #include "bpf/watch_lookup.h"
@@ -75,8 +76,8 @@ static __noinline int lock_is_captured(__u32 index)
 	return 0;
 }
 
-/* Counts what found no room, in the watch and those around it. */
-static __noinline int lock_count_lost(__u32 index, __u32 waker)
+/* Counts a wait, or its waker, that found no room, in the watch and those around it. */
+static __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -88,6 +89,8 @@ static __noinline int lock_count_lost(__u32 index, __u32 waker)
 			losses->wakers++;
 		else
 			losses->waits++;
+		if (!waker && table_was_short(error))
+			losses->no_memory++;
 		if (!watch_lookup_outer(slot, &index))
 			return 0;
 	}
@@ -132,28 +135,25 @@ static __always_inline void note_thread(struct lock_sums *sums, __u32 tid)
 		__sync_fetch_and_or(word, bit);
 }
 
-/* Returns the element of the lock, made when need be; NULL without room. */
-static __noinline struct lock_sums *find_sums(struct task_struct *task, const struct lock_key *key)
+/* Returns the element of the lock, as table_get does. */
+static __noinline struct lock_sums *find_sums(struct task_struct *task, const struct lock_key *key,
+					      int *ret_error)
 {
-	struct lock_sums *sums = bpf_map_lookup_elem(&locks, key);
+	struct lock_sums *sums = table_get(&locks, key, &no_waits, ret_error);
 
-	if (sums)
+	if (!sums || sums->start_ns)
 		return sums;
-	bpf_map_update_elem(&locks, key, &no_waits, BPF_NOEXIST);
-	sums = bpf_map_lookup_elem(&locks, key);
-	if (!sums)
-		return 0;
 	sums->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	BPF_CORE_READ_INTO(&sums->comm, task, group_leader, comm);
 	lock_memory_find(&sums->memory, task, key->address, lock_key_stack(task));
 	return sums;
 }
 
-/* Adds the wait to those of its lock, and returns them; NULL: there is no room. */
+/* Adds the wait to those of its lock, and returns them; NULL: there is no room (table_get). */
 static __always_inline struct lock_sums *add_wait(struct task_struct *task,
-						  const struct lock_wait *wait)
+						  const struct lock_wait *wait, int *ret_error)
 {
-	struct lock_sums *sums = find_sums(task, &wait->key);
+	struct lock_sums *sums = find_sums(task, &wait->key, ret_error);
 	__u32 bucket = time_bucket_of(wait->ns, LOCK_BUCKETS);
 
 	if (!sums)
@@ -178,14 +178,11 @@ static __always_inline __u32 waker_kind(void *ctx, struct task_struct *task)
 static __noinline int charge_thread(const struct lock_waker_key *key, __u32 slot, __u64 waits,
 				    __u64 held_ns, const struct lock_reign *reign)
 {
-	struct lock_waker *waker = bpf_map_lookup_elem(&lock_wakers, key);
+	int error;
+	struct lock_waker *waker = table_get(&lock_wakers, key, &no_waker, &error);
 
-	if (!waker) {
-		bpf_map_update_elem(&lock_wakers, key, &no_waker, BPF_NOEXIST);
-		waker = bpf_map_lookup_elem(&lock_wakers, key);
-	}
 	if (!waker)
-		return lock_count_lost(slot, true);
+		return lock_count_lost(slot, true, error);
 	if (reign)
 		__sync_fetch_and_add(&waker->pending_ns, held_ns);
 	if (reign && !waker->tgid) {
@@ -346,6 +343,7 @@ static __noinline int end_wait(void *ctx, struct task_struct *task, struct threa
 	const struct time_account *a = &t->account;
 	__u64 now_ns = bpf_ktime_get_ns(), since_ns = READ_WORD(a->since_ns);
 	struct lock_sums *sums;
+	int error;
 
 	if (!takes_wait(task, a, wait->slot, now_ns))
 		return 0;
@@ -354,9 +352,9 @@ static __noinline int end_wait(void *ctx, struct task_struct *task, struct threa
 	wait->now_ns = now_ns;
 	if (wait->ns >= LONG_WAIT_NS)
 		note_long(ctx, task, wait);
-	sums = add_wait(task, wait);
+	sums = add_wait(task, wait, &error);
 	if (!sums)
-		return lock_count_lost(wait->slot, false);
+		return lock_count_lost(wait->slot, false, error);
 	return note_waker(ctx, task, t, sums, wait);
 }
 

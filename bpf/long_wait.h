@@ -22,6 +22,7 @@
 #include "bpf/lock_stack.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
+#include "bpf/table.h"
 #include "bpf/watch_answers.h"
 
 /* Of __state: a signal wakes it; a deadly one does. */
@@ -92,7 +93,7 @@ static __always_inline __u32 long_wait_end(void *ctx, struct task_struct *task)
 }
 
 /* Counts a wait that found no room, in the watch and those around it. */
-static __noinline int long_wait_lose(__u32 index, __u64 ns)
+static __noinline int long_wait_lose(__u32 index, __u64 ns, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -102,6 +103,8 @@ static __noinline int long_wait_lose(__u32 index, __u64 ns)
 			return 0;
 		losses->long_waits++;
 		losses->long_wait_ns += ns;
+		if (table_was_short(error))
+			losses->long_no_memory++;
 		if (!watch_lookup_outer(slot, &index))
 			return 0;
 	}
@@ -116,6 +119,7 @@ static __noinline int long_wait_note(void *ctx, struct task_struct *task, struct
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	__u32 number = __sync_fetch_and_add(&long_wait_number, 1);
+	int error;
 
 	wait->tid = task->pid;
 	wait->tgid = task->tgid;
@@ -124,8 +128,9 @@ static __noinline int long_wait_note(void *ctx, struct task_struct *task, struct
 		wait->by_tid = current->pid;
 		bpf_get_current_comm(wait->by_comm, sizeof(wait->by_comm));
 	}
-	if (bpf_map_update_elem(&long_waits, &number, wait, BPF_NOEXIST))
-		return long_wait_lose(wait->slot, wait->end_ns - wait->begin_ns);
+	error = bpf_map_update_elem(&long_waits, &number, wait, BPF_NOEXIST);
+	if (error)
+		return long_wait_lose(wait->slot, wait->end_ns - wait->begin_ns, error);
 	return 0;
 }
 

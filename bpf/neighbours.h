@@ -17,6 +17,7 @@
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
+#include "bpf/table.h"
 #include "bpf/watch_lookup.h"
 
 /* Preallocated: the sampler inserts in interrupt context. The consumer empties it. */
@@ -48,9 +49,9 @@ static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
 
 /*
  * Inserts the current task's cgroup. Not inlined: its name needs stack that the sampler's walk has
- * no room for.
+ * no room for. 0 or the error of the table.
  */
-static __noinline bool insert_neighbour(__u64 cgroup, __u64 period_ns)
+static __noinline int insert_neighbour(__u64 cgroup, __u64 period_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct neighbour fresh = { .cpu_ns = period_ns, .slot = NO_SLOT };
@@ -59,7 +60,7 @@ static __noinline bool insert_neighbour(__u64 cgroup, __u64 period_ns)
 	bpf_get_current_comm(fresh.comm, sizeof(fresh.comm));
 	bpf_probe_read_kernel_str(fresh.name, sizeof(fresh.name),
 				  BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, name));
-	return !bpf_map_update_elem(&neighbours, &cgroup, &fresh, BPF_NOEXIST);
+	return bpf_map_update_elem(&neighbours, &cgroup, &fresh, BPF_NOEXIST);
 }
 
 /* Adds a tick's time to the current task's cgroup; `slot` is that of its watch, or NO_SLOT. */
@@ -67,14 +68,21 @@ static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period
 {
 	struct neighbour *known = bpf_map_lookup_elem(&neighbours, &cgroup);
 
+	int error = 0;
+
 	add_on_cpu(cgroup, period_ns);
-	if (!known && insert_neighbour(cgroup, period_ns))
-		return;
+	if (!known) {
+		error = insert_neighbour(cgroup, period_ns);
+		if (!error)
+			return;
+	}
 	/* Another CPU may have inserted it meanwhile. */
 	if (!known)
 		known = bpf_map_lookup_elem(&neighbours, &cgroup);
 	if (!known) {
 		TOTALS_ADD(neighbours_full_ns, period_ns);
+		if (table_was_short(error))
+			TOTALS_ADD(neighbours_short_ns, period_ns);
 		return;
 	}
 	__sync_fetch_and_add(&known->cpu_ns, period_ns);

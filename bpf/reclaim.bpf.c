@@ -16,6 +16,7 @@
 #include "bpf/kernel_memory.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
+#include "bpf/table.h"
 #include "bpf/task_keys.h"
 #include "bpf/time_bucket.h"
 #include "bpf/watch_lookup.h"
@@ -64,10 +65,12 @@ enum loss { LOSS_UNTRACKED, LOSS_UNLISTED, LOSS_AWAKE };
 
 /*
  * Counts a loss in the watch and those around it; one that no watch has in the element that all
- * sessions read (LOSSES_OF).
+ * sessions read (LOSSES_OF). `error` is that of the table.
  */
-static __noinline int count_lost(__u32 index, __u32 loss)
+static __noinline int count_lost(__u32 index, __u32 loss, int error)
 {
+	bool no_memory = loss != LOSS_AWAKE && table_was_short(error);
+
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		__u32 at = LOSSES_OF(index);
 		struct slot_reclaim *losses = bpf_map_lookup_elem(&reclaim_losses, &at);
@@ -75,12 +78,10 @@ static __noinline int count_lost(__u32 index, __u32 loss)
 
 		if (!losses || (index == NO_SLOT && loss == LOSS_AWAKE))
 			return 0;
-		if (loss == LOSS_UNTRACKED)
-			losses->untracked++;
-		else if (loss == LOSS_UNLISTED)
-			losses->unlisted++;
-		else
-			losses->awake++;
+		losses->untracked += loss == LOSS_UNTRACKED;
+		losses->unlisted += loss == LOSS_UNLISTED;
+		losses->awake += loss == LOSS_AWAKE;
+		losses->no_memory += no_memory;
 		slot = bpf_map_lookup_elem(&slots, &index);
 		if (!slot || !watch_lookup_outer(slot, &index) || index == NO_SLOT)
 			return 0;
@@ -115,40 +116,40 @@ static __always_inline int begin_stretch(enum reclaim_kind kind, __u32 device)
 	struct reclaim_open open = { .since_ns = bpf_ktime_get_ns(),
 				     .slot = NO_SLOT,
 				     .device = device };
+	int error;
 
 	if (is_off(open.since_ns) || !find_asker(task, &open))
 		return 0;
 	/* An old one of the same thread has lost its end: the thread is not in two at a time. */
-	if (bpf_map_update_elem(&reclaim_open, &key, &open, BPF_ANY))
-		count_lost(open.slot, LOSS_UNTRACKED);
+	error = bpf_map_update_elem(&reclaim_open, &key, &open, BPF_ANY);
+	if (error)
+		count_lost(open.slot, LOSS_UNTRACKED, error);
 	return 0;
 }
 
-/* Returns the element of such stretches, made when need be; NULL without room. */
-static __always_inline struct reclaim_sums *find_sums(const struct reclaim_open *open, __u32 kind)
+/* Returns the element of such stretches, as table_get does. */
+static __always_inline struct reclaim_sums *find_sums(const struct reclaim_open *open, __u32 kind,
+						      int *ret_error)
 {
 	struct reclaim_key key = { .cgroup_id = open->cgroup_id,
 				   .slot = open->slot,
 				   .device = open->device,
 				   .kind = kind };
-	struct reclaim_sums *sums = bpf_map_lookup_elem(&reclaim_sums, &key);
 
-	if (sums)
-		return sums;
-	bpf_map_update_elem(&reclaim_sums, &key, &no_sums, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&reclaim_sums, &key);
+	return table_get(&reclaim_sums, &key, &no_sums, ret_error);
 }
 
 /* Adds a stretch that is over. */
 static __noinline int add_stretch(const struct reclaim_open *open, __u32 kind, __u64 now_ns,
 				  __u64 pages)
 {
-	struct reclaim_sums *sums = find_sums(open, kind);
+	int error;
+	struct reclaim_sums *sums = find_sums(open, kind, &error);
 	__u64 ns = now_ns - open->since_ns;
 	__u32 step = time_bucket(ns);
 
 	if (!sums)
-		return count_lost(open->slot, LOSS_UNLISTED);
+		return count_lost(open->slot, LOSS_UNLISTED, error);
 	__sync_fetch_and_add(&sums->count, 1);
 	__sync_fetch_and_add(&sums->time_ns, ns);
 	__sync_fetch_and_add(&sums->pages, pages);
@@ -165,12 +166,13 @@ static __noinline int add_orphan(struct task_struct *task, __u32 kind, __u64 now
 {
 	struct reclaim_open open = { .slot = NO_SLOT };
 	struct reclaim_sums *sums;
+	int error;
 
 	if (!find_asker(task, &open))
 		return 0;
-	sums = find_sums(&open, kind);
+	sums = find_sums(&open, kind, &error);
 	if (!sums)
-		return count_lost(open.slot, LOSS_UNLISTED);
+		return count_lost(open.slot, LOSS_UNLISTED, error);
 	__sync_fetch_and_add(&sums->orphans, 1);
 	__sync_fetch_and_add(&sums->orphan_ends_ns, now_ns);
 	return 0;
@@ -270,7 +272,7 @@ static __noinline int leave_cpu(struct task_struct *task, __u64 now_ns)
 		open->asleep = 1;
 		return 0;
 	}
-	count_lost(open->slot, LOSS_AWAKE);
+	count_lost(open->slot, LOSS_AWAKE, 0);
 	bpf_map_delete_elem(&reclaim_open, &key);
 	return 0;
 }

@@ -160,12 +160,11 @@ static __always_inline __u8 way_of(const void *socket, __u8 state)
 static __always_inline struct socket_open *begin_following(const struct socket_walk *w,
 							   __u64 address)
 {
-	struct socket_open *open = 0;
+	int error;
+	struct socket_open *open = table_get(&socket_open, &address, &no_socket, &error);
 
-	if (!bpf_map_update_elem(&socket_open, &address, &no_socket, BPF_NOEXIST))
-		open = bpf_map_lookup_elem(&socket_open, &address);
 	if (!open) {
-		socket_count_lost(w->record.slot, SOCKET_LOST_OPEN, 1);
+		socket_count_unfollowed(w->record.slot, error);
 		return 0;
 	}
 	open->counted = w->counted;

@@ -36,10 +36,12 @@ static __always_inline __u32 failure_of(int error)
 static __always_inline int begin_connect(__u64 address, __u32 index)
 {
 	struct socket_open open = { .slot = index, .way = SOCKET_OPENED };
+	int error;
 
 	open.asked_ns = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&socket_open, &address, &open, BPF_ANY))
-		socket_count_lost(index, SOCKET_LOST_OPEN, 1);
+	error = bpf_map_update_elem(&socket_open, &address, &open, BPF_ANY);
+	if (error)
+		socket_count_unfollowed(index, error);
 	return 0;
 }
 
@@ -53,6 +55,7 @@ static __noinline int begin_connection(const void *socket, __u64 address, __u32 
 	struct socket_ends ends;
 	struct socket_key key;
 	struct socket_sums *sums;
+	int error;
 
 	fresh.begun_ns = bpf_ktime_get_ns();
 	fresh.way = opened ? SOCKET_OPENED : SOCKET_ACCEPTED;
@@ -61,8 +64,9 @@ static __noinline int begin_connection(const void *socket, __u64 address, __u32 
 	open = bpf_map_lookup_elem(&socket_open, &address);
 	if (opened && open && !open->begun_ns)
 		fresh.asked_ns = open->asked_ns;
-	if (bpf_map_update_elem(&socket_open, &address, &fresh, BPF_ANY))
-		socket_count_lost(index, SOCKET_LOST_OPEN, 1);
+	error = bpf_map_update_elem(&socket_open, &address, &fresh, BPF_ANY);
+	if (error)
+		socket_count_unfollowed(index, error);
 	socket_read_ends(socket, &ends);
 	socket_make_key(&ends, index, fresh.way, &key);
 	sums = socket_sums_of(&key);

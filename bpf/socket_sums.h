@@ -11,6 +11,7 @@
 
 #include "bpf/maps.h"
 #include "bpf/socket_read.h"
+#include "bpf/table.h"
 #include "bpf/time_bucket.h"
 #include "bpf/watch_lookup.h"
 
@@ -70,12 +71,9 @@ static __noinline int socket_is_captured(__u32 index)
 /* Returns the element of the key, made when need be; NULL without room. */
 static __always_inline struct socket_sums *socket_sums_of(const struct socket_key *key)
 {
-	struct socket_sums *sums = bpf_map_lookup_elem(&socket_sums, key);
+	int error;
 
-	if (sums)
-		return sums;
-	bpf_map_update_elem(&socket_sums, key, &no_socket_sums, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&socket_sums, key);
+	return table_get(&socket_sums, key, &no_socket_sums, &error);
 }
 
 /* Counts what is not told, in the watch and those around it. */
@@ -91,6 +89,15 @@ static __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 		if (!watch_lookup_outer(slot, &index))
 			return 0;
 	}
+	return 0;
+}
+
+/* Counts a socket that found no room in `socket_open`, likewise. */
+static __noinline int socket_count_unfollowed(__u32 index, int error)
+{
+	socket_count_lost(index, SOCKET_LOST_OPEN, 1);
+	if (table_was_short(error))
+		socket_count_lost(index, SOCKET_LOST_SHORT, 1);
 	return 0;
 }
 

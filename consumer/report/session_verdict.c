@@ -165,7 +165,62 @@ static uint64_t find_covered_ms(const struct session_result *s, const struct sum
 	return ns / NSEC_PER_MSEC;
 }
 
-/* Whether a table of the kernel side was full, so that evidence is missing; then says so. */
+/* Returns what a ledger lost to full tables. */
+static uint64_t lost_to_full(const struct ledger *l)
+{
+	return ledger_lost(l) - l->lost[DROP_NO_MEMORY] - l->lost[DROP_END_UNSEEN];
+}
+
+/* Writes why some of `what` are lost, where no table was full. */
+static bool say_not_full(const struct ledger *l, const char *what, char reason[LEDGER_REASON_BYTES])
+{
+	bool no_memory = l->lost[DROP_NO_MEMORY] > 0;
+
+	if (!ledger_lost(l) || lost_to_full(l))
+		return false;
+	snprintf(reason, LEDGER_REASON_BYTES, "%" PRIu64 " of %" PRIu64 " %s were not recorded: %s",
+		 ledger_lost(l), l->attempted, what,
+		 no_memory ? "the kernel had no memory for them at that moment"
+			   : "the kernel reported no end of them");
+	return true;
+}
+
+/* Whether a table of the signal `lock` had no room, of which the waits were read; then says so. */
+static bool lacks_lock_waits(const struct signal *lock, char reason[LEDGER_REASON_BYTES])
+{
+	if (say_not_full(&lock->locks->ledger, "waits for locks", reason))
+		return true;
+	if (ledger_lost(&lock->locks->ledger)) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " waits for locks are not told of: the table of "
+			 "locks was full (trocar-loader load --locks)",
+			 lost_to_full(&lock->locks->ledger), lock->locks->ledger.attempted);
+		return true;
+	}
+	if (lock->long_waits && say_not_full(&lock->long_waits->ledger, "long waits", reason))
+		return true;
+	if (lock->long_waits && ledger_lost(&lock->long_waits->ledger)) {
+		snprintf(
+			reason, LEDGER_REASON_BYTES,
+			"%" PRIu64 " of %" PRIu64 " long waits are in no wait chain: %s",
+			lost_to_full(&lock->long_waits->ledger), lock->long_waits->ledger.attempted,
+			lock->long_waits->ledger.lost[DROP_LONG_WAITS_FULL]
+				? "the table of long waits was full (trocar-loader load --long-waits)"
+				: "sessions hold as much memory as they may");
+		return true;
+	}
+	if (lock->taken && ledger_lost(&lock->taken->phase[PHASE_DURING])) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " stacks of those that ended waits for locks "
+			 "are lost",
+			 ledger_lost(&lock->taken->phase[PHASE_DURING]),
+			 lock->taken->phase[PHASE_DURING].attempted);
+		return true;
+	}
+	return false;
+}
+
+/* Whether a table of the kernel side had no room, so that evidence is missing; then says so. */
 static bool was_table_full(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
 {
 	const struct {
@@ -187,6 +242,8 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 
 		if (!l || !ledger_lost(l))
 			continue;
+		if (say_not_full(l, counted[i].what, reason))
+			return true;
 		if (l->lost[DROP_THREADS_FULL])
 			snprintf(reason, LEDGER_REASON_BYTES,
 				 "%" PRIu64 " of %" PRIu64
@@ -196,35 +253,10 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 		else
 			snprintf(reason, LEDGER_REASON_BYTES,
 				 "%" PRIu64 " of %" PRIu64 " %s found no room in the %s",
-				 ledger_lost(l), l->attempted, counted[i].what, counted[i].table);
+				 lost_to_full(l), l->attempted, counted[i].what, counted[i].table);
 		return true;
 	}
-	if (lock && lock->locks && ledger_lost(&lock->locks->ledger)) {
-		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " waits for locks are not told of: the table of "
-			 "locks was full (trocar-loader load --locks)",
-			 ledger_lost(&lock->locks->ledger), lock->locks->ledger.attempted);
-		return true;
-	}
-	if (lock && lock->long_waits && ledger_lost(&lock->long_waits->ledger)) {
-		snprintf(
-			reason, LEDGER_REASON_BYTES,
-			"%" PRIu64 " of %" PRIu64 " long waits are in no wait chain: %s",
-			ledger_lost(&lock->long_waits->ledger), lock->long_waits->ledger.attempted,
-			lock->long_waits->ledger.lost[DROP_LONG_WAITS_FULL]
-				? "the table of long waits was full (trocar-loader load --long-waits)"
-				: "sessions hold as much memory as they may");
-		return true;
-	}
-	if (lock && lock->locks && lock->taken && ledger_lost(&lock->taken->phase[PHASE_DURING])) {
-		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " stacks of those that ended waits for locks "
-			 "are lost",
-			 ledger_lost(&lock->taken->phase[PHASE_DURING]),
-			 lock->taken->phase[PHASE_DURING].attempted);
-		return true;
-	}
-	return false;
+	return lock && lock->locks && lacks_lock_waits(lock, reason);
 }
 
 /*

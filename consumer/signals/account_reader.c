@@ -52,6 +52,7 @@ static int take_record(struct account_reader *r, const struct account_record *re
 	if (!(record->head.account.flags & ACCOUNT_LOST))
 		return keep_record(r, record);
 	r->lost++;
+	r->no_memory += !!(record->head.account.flags & ACCOUNT_SHORT);
 	return 0;
 }
 

@@ -19,7 +19,8 @@ struct account_reader {
 	uint32_t slot, only_tgid;
 	struct account_record *items; /* owned; those of the session, by tid when it is whole */
 	size_t count, space;
-	uint64_t lost; /* threads that found no room in the table */
+	uint64_t lost;	    /* threads that found no room in the table */
+	uint64_t no_memory; /* of these: the table was not full */
 	int fd;
 	size_t have; /* bytes in the buffer */
 	unsigned int again;

@@ -355,12 +355,25 @@ static int make_neighbours(struct gains *gains, const struct block_names *names,
 	return 0;
 }
 
+/* A request is an attempt. One whose bio was used again is neither of the reasons of the tables. */
+static void close_ledger(const struct slot_block *before, const struct slot_block *now,
+			 struct ledger *l)
+{
+	uint64_t reused = find_growth(before->reused, now->reused);
+	uint64_t lost = find_growth(before->untracked, now->untracked) +
+			find_growth(before->unlisted, now->unlisted);
+
+	l->lost[DROP_END_UNSEEN] = MIN(reused, lost);
+	ledger_lose(l, DROP_REQUESTS_FULL, lost - MIN(reused, lost),
+		    find_growth(before->no_memory, now->no_memory));
+	l->attempted = l->emitted + ledger_lost(l);
+}
+
 int block_requests_make(const struct block_reading *before, const struct block_reading *now,
 			const struct block_names *names, struct block_requests *ret_requests)
 {
 	_cleanup_(forget_gains) struct gains gains = {};
 	struct block_requests all = {};
-	struct ledger *l = &all.ledger;
 	int r = find_gains(before, now, &gains);
 
 	if (r == 0)
@@ -372,9 +385,7 @@ int block_requests_make(const struct block_reading *before, const struct block_r
 		return r;
 	}
 	cut_disks(&all);
-	l->lost[DROP_REQUESTS_FULL] = find_growth(before->losses.untracked, now->losses.untracked) +
-				      find_growth(before->losses.unlisted, now->losses.unlisted);
-	l->attempted = l->emitted + l->lost[DROP_REQUESTS_FULL];
+	close_ledger(&before->losses, &now->losses, &all.ledger);
 	*ret_requests = all;
 	return 0;
 }

@@ -88,9 +88,10 @@ static void close_ledger(struct cpu_neighbours *s)
 {
 	const struct neighbours *n = &s->found;
 	uint64_t lost_ms = n->unlisted_ns / NSEC_PER_MSEC;
+	uint64_t short_ms = n->short_ns / NSEC_PER_MSEC;
 
 	s->ledger.attempted = n->own_ns / NSEC_PER_MSEC + n->others_ns / NSEC_PER_MSEC;
-	s->ledger.lost[DROP_NEIGHBOURS_FULL] = lost_ms;
+	ledger_lose(&s->ledger, DROP_NEIGHBOURS_FULL, lost_ms, short_ms);
 	s->ledger.emitted = s->ledger.attempted - lost_ms;
 	s->signal.threads = &s->ledger;
 	s->signal.neighbours = n;

@@ -37,6 +37,13 @@ uint64_t ledger_lost(const struct ledger *l)
 	return sum;
 }
 
+void ledger_lose(struct ledger *l, enum drop full, uint64_t lost, uint64_t no_memory)
+{
+	no_memory = MIN(no_memory, lost);
+	l->lost[DROP_NO_MEMORY] += no_memory;
+	l->lost[full] += lost - no_memory;
+}
+
 void ledger_add(struct ledger *a, const struct ledger *b)
 {
 	a->attempted += b->attempted;

@@ -36,6 +36,12 @@ void ledger_close(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS]);
 /* Returns the sum of all losses. */
 uint64_t ledger_lost(const struct ledger *l);
 
+/*
+ * Counts `lost` events that found no room in a table: `no_memory` of them under DROP_NO_MEMORY,
+ * because the table was not full, and the others under `full`.
+ */
+void ledger_lose(struct ledger *l, enum drop full, uint64_t lost, uint64_t no_memory);
+
 /* Adds b to a. */
 void ledger_add(struct ledger *a, const struct ledger *b);
 

@@ -341,6 +341,8 @@ static struct slot_locks subtract_losses(const struct slot_locks *now,
 		.no_frame = now->no_frame - before->no_frame,
 		.long_waits = now->long_waits - before->long_waits,
 		.long_wait_ns = now->long_wait_ns - before->long_wait_ns,
+		.no_memory = now->no_memory - before->no_memory,
+		.long_no_memory = now->long_no_memory - before->long_no_memory,
 	};
 }
 
@@ -368,8 +370,8 @@ static void finish_all(struct difference *d)
 	all->stacks.lost[DROP_RING_FULL] = all->lost.ring_full;
 	all->stacks.lost[DROP_STACK_USER] = all->lost.no_frame;
 	all->ledger.emitted = all->all.waits;
-	all->ledger.lost[DROP_LOCKS_FULL] = all->lost.waits;
-	all->ledger.attempted = all->ledger.emitted + all->ledger.lost[DROP_LOCKS_FULL];
+	ledger_lose(&all->ledger, DROP_LOCKS_FULL, all->lost.waits, all->lost.no_memory);
+	all->ledger.attempted = all->ledger.emitted + ledger_lost(&all->ledger);
 }
 
 static void add_all(struct difference *d)

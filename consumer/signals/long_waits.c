@@ -280,7 +280,8 @@ int long_waits_take(struct long_waits_reading *reading, const struct long_waits_
 	}
 	charge_waits(&w);
 	w.ledger.emitted = w.count;
-	w.ledger.lost[DROP_LONG_WAITS_FULL] = source->lost.long_waits;
+	ledger_lose(&w.ledger, DROP_LONG_WAITS_FULL, source->lost.long_waits,
+		    source->lost.long_no_memory);
 	w.ledger.attempted = w.ledger.emitted + ledger_lost(&w.ledger);
 	*ret_waits = w;
 	return 0;

@@ -283,6 +283,7 @@ static int find_neighbours(const struct pinned_maps *pins, struct cgroups *cgrou
 		return r;
 	n->idle_ns = totals.idle_ns - c->totals.idle_ns;
 	n->unlisted_ns = totals.neighbours_full_ns - c->totals.neighbours_full_ns;
+	n->short_ns = totals.neighbours_short_ns - c->totals.neighbours_short_ns;
 	n->hidden_ns = totals.neighbours_hidden_ns - c->totals.neighbours_hidden_ns;
 	n->others_ns += n->unlisted_ns + n->hidden_ns;
 	return 0;

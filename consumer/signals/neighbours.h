@@ -51,6 +51,7 @@ struct neighbours {
 	uint64_t idle_ns;
 	uint64_t others_ns;   /* of all others, with the two below */
 	uint64_t unlisted_ns; /* of cgroups that found no room in the map */
+	uint64_t short_ns;    /* of these: the map was not full */
 	uint64_t hidden_ns;   /* of cgroups outside of the loader's --scope */
 	struct neighbour_time items[NEIGHBOURS_NAMED]; /* descending by cpu_ns */
 	size_t count;

@@ -80,7 +80,7 @@ static void end_pools(struct signal *signal, const struct signal_host *host,
 		s->read_ns = MAX(before->read_ns, accounts->read_ns);
 		s->grouped.late_ns = s->from_ns - MIN(s->from_ns, target->start_ns);
 		s->threads.emitted = accounts->count;
-		s->threads.lost[DROP_THREADS_FULL] = accounts->lost;
+		ledger_lose(&s->threads, DROP_THREADS_FULL, accounts->lost, accounts->no_memory);
 		s->threads.attempted = accounts->count + accounts->lost;
 		signal->pools = &s->grouped;
 		signal->threads = &s->threads;

@@ -360,9 +360,11 @@ int reclaim_times_make(const struct reclaim_reading *before, const struct reclai
 		reclaim_times_done(&all);
 		return r;
 	}
-	l->lost[DROP_RECLAIM_FULL] = find_growth(before->losses.untracked, now->losses.untracked) +
-				     find_growth(before->losses.unlisted, now->losses.unlisted);
-	l->attempted = l->emitted + l->lost[DROP_RECLAIM_FULL];
+	ledger_lose(l, DROP_RECLAIM_FULL,
+		    find_growth(before->losses.untracked, now->losses.untracked) +
+			    find_growth(before->losses.unlisted, now->losses.unlisted),
+		    find_growth(before->losses.no_memory, now->losses.no_memory));
+	l->attempted = l->emitted + ledger_lost(l);
 	all.awake = find_growth(before->losses.awake, now->losses.awake);
 	*ret_times = all;
 	return 0;

@@ -75,7 +75,8 @@ static void attach_runq(struct signal *signal, const struct signal_host *host,
 static void close_ledger(struct runq *s, const struct thread_accounts *accounts)
 {
 	s->ledger.emitted = queue_histogram_count(&s->waits.pools.all.queue);
-	s->ledger.lost[DROP_THREADS_FULL] = accounts->losses.unqueued;
+	ledger_lose(&s->ledger, DROP_THREADS_FULL, accounts->losses.unqueued,
+		    accounts->losses.no_memory);
 	s->ledger.attempted = s->ledger.emitted + accounts->losses.unqueued;
 	s->signal.threads = &s->ledger;
 }

@@ -213,12 +213,14 @@ static void close_ledger(const struct socket_view *view, const struct slot_socke
 {
 	static const enum socket_loss losses[] = { SOCKET_LOST_FILES, SOCKET_LOST_SOCKETS,
 						   SOCKET_LOST_OPEN };
+	uint64_t lost = 0;
 
 	l->emitted = view->told;
 	l->lost[DROP_LOOK_CUT] = view->cut;
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++)
-		l->lost[DROP_SOCKETS_FULL] +=
-			find_growth(before->lost[losses[i]], now->lost[losses[i]]);
+		lost += find_growth(before->lost[losses[i]], now->lost[losses[i]]);
+	ledger_lose(l, DROP_SOCKETS_FULL, lost,
+		    find_growth(before->lost[SOCKET_LOST_SHORT], now->lost[SOCKET_LOST_SHORT]));
 	l->attempted = l->emitted + ledger_lost(l);
 }
 

@@ -99,8 +99,9 @@ static void close_ledger(struct system_calls *s, const struct thread_accounts *a
 
 	for (size_t i = 0; i < s->times.count; i++)
 		l->emitted += s->times.items[i].waits + s->times.items[i].open;
-	l->lost[DROP_THREADS_FULL] = accounts->losses.unqueued;
-	l->lost[DROP_CALLS_FULL] = accounts->losses.calls_full;
+	ledger_lose(l, DROP_THREADS_FULL, accounts->losses.unqueued, accounts->losses.no_memory);
+	ledger_lose(l, DROP_CALLS_FULL, accounts->losses.calls_full,
+		    accounts->losses.calls_no_memory);
 	l->attempted = l->emitted + ledger_lost(l);
 	s->full_ns = accounts->losses.calls_full_ns;
 	s->signal.threads = l;

@@ -339,6 +339,9 @@ static struct slot_accounts subtract_losses(const struct slot_accounts *now,
 		.unqueued = now->unqueued - before->unqueued,
 		.calls_full = now->calls_full - before->calls_full,
 		.calls_full_ns = now->calls_full_ns - before->calls_full_ns,
+		.no_memory = now->no_memory - before->no_memory,
+		.ended_no_memory = now->ended_no_memory - before->ended_no_memory,
+		.calls_no_memory = now->calls_no_memory - before->calls_no_memory,
 	};
 }
 
@@ -410,6 +413,7 @@ int thread_accounts_take(struct thread_reading *reading, struct thread_accounts 
 		return e;
 	t->d.all.read_ns = clock_mono_ns() - t->d.all.end_ns;
 	t->d.all.lost = t->living.lost + t->d.all.losses.ended;
+	t->d.all.no_memory = t->living.no_memory + t->d.all.losses.ended_no_memory;
 	*ret_accounts = t->d.all;
 	t->d.all = (struct thread_accounts){};
 	return 0;

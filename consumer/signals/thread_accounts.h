@@ -76,6 +76,7 @@ struct thread_accounts {
 	struct thread_account *items; /* owned */
 	size_t count;
 	uint64_t lost;		     /* threads that found no room in the table */
+	uint64_t no_memory;	     /* of these: the table was not full */
 	struct slot_accounts losses; /* of the slot since the begin */
 	struct open_waits open;
 	uint64_t end_ns, read_ns; /* when the last reading began, and how long it took */

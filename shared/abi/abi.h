@@ -39,7 +39,6 @@
 
 #define ASKED_MAX	     1024  /* processes whose mappings are asked for at a time */
 #define ASKED_TRIES	     3	   /* for one of them in a walk, while its mappings change */
-#define NEIGHBOURS_MAX	     2048  /* cgroups whose CPU time is counted at a time */
 #define ACCOUNTS_DEFAULT     16384 /* threads with a time account at a time */
 #define QUEUE_NEIGHBOURS_MAX 4096  /* cgroups that had a CPU for which others waited */
 #define ACCOUNT_CALLS_MAX    4096  /* pairs of a watch and a system call that threads wait in */
@@ -399,24 +398,13 @@ struct totals {
 	/* Time of ticks while control.sessions is not 0: */
 	__u64 idle_ns;		    /* in which the CPU was idle */
 	__u64 neighbours_full_ns;   /* of cgroups that found no room in `neighbours` */
+	__u64 neighbours_short_ns;  /* of these: the table was not full (bpf/table.h) */
 	__u64 neighbours_hidden_ns; /* of cgroups outside of the loader's --scope */
 	__u64 watches_full;	    /* cgroups below a watch that could not be entered */
 	/* Kernel stacks of samples (bpf/kernel_stack.h): */
 	__u64 kernel_stacks_asked;    /* that the kernel's helper was asked for */
 	__u64 kernel_stacks_compared; /* that were walked, and compared with the helper's */
 	__u64 kernel_stacks_wrong;    /* of these that differed */
-};
-
-/*
- * Value of `neighbours`, whose key is a cgroup's id: the CPU time of that very cgroup, without
- * those below it, while control.sessions is not 0. Kernel threads are in the root cgroup.
- */
-struct neighbour {
-	__u64 cpu_ns;	       /* sum of the periods of the ticks that met it */
-	__u32 tgid;	       /* of the last tick */
-	__u32 slot;	       /* to which the last tick belonged; NO_SLOT: none */
-	char comm[COMM_BYTES]; /* of the thread that the first tick met */
-	char name[NEIGHBOUR_NAME_BYTES];
 };
 
 /*
@@ -494,6 +482,7 @@ struct ksym_record {
 #include "shared/abi/lock_abi.h"
 #include "shared/abi/long_wait_abi.h"
 #include "shared/abi/look_abi.h"
+#include "shared/abi/neighbour_abi.h"
 #include "shared/abi/reclaim_abi.h"
 #include "shared/abi/socket_abi.h"
 

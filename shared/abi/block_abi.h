@@ -74,6 +74,8 @@ struct block_sums {
 struct slot_block {
 	__u64 untracked; /* requests that are not in `block_open`, or lost their place there */
 	__u64 unlisted;	 /* requests that are not in `block_sums` */
+	__u64 no_memory; /* of both: the table was not full (bpf/table.h) */
+	__u64 reused;	 /* of untracked: the kernel used the bio again, and reported no end */
 };
 
 #endif

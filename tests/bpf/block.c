@@ -185,8 +185,10 @@ static void losses_are_counted(void **state)
 		losses = read_losses(&f, NO_SLOT);
 		assert_in_range(losses.untracked, i ? 0 : TIMES, i ? 0 : UINT64_MAX);
 		assert_in_range(losses.unlisted, i ? TIMES : 0, i ? UINT64_MAX : 0);
+		assert_int_equal(losses.no_memory, 0);
 		losses = read_losses(&f, SLOT);
 		assert_int_equal(losses.untracked + losses.unlisted, TIMES);
+		assert_int_equal(losses.no_memory, 0);
 		end(&f);
 	}
 }

@@ -168,6 +168,7 @@ static inline struct slot_block read_losses(const struct fixture *f, uint32_t sl
 	for (int i = 0; i < HARNESS_CPUS; i++) {
 		all.untracked += each[i].untracked;
 		all.unlisted += each[i].unlisted;
+		all.no_memory += each[i].no_memory;
 	}
 	return all;
 }

@@ -144,6 +144,7 @@ static struct slot_reclaim losses(const struct fixture *f, uint32_t slot)
 	for (size_t i = 0; i < HARNESS_CPUS; i++) {
 		sum.untracked += cpus[i].untracked;
 		sum.unlisted += cpus[i].unlisted;
+		sum.no_memory += cpus[i].no_memory;
 		sum.awake += cpus[i].awake;
 	}
 	return sum;
@@ -267,6 +268,7 @@ static void counts_what_finds_no_room(void **state)
 	assert_true(find_sums(&f, f.group.id, RECLAIM_LIMIT, &key, &sums));
 	assert_int_equal(sums.count, 0);
 	assert_int_equal(sums.orphans, losses(&f, SLOT).untracked);
+	assert_int_equal(losses(&f, SLOT).no_memory, 0);
 	end(&f);
 }
 

@@ -152,6 +152,27 @@ static void test_losses(void **state)
 	session_result_free(s);
 }
 
+/* A table that was not full is not said to be: its option would not help. */
+static void test_no_memory(void **state)
+{
+	struct lock_waits waits = { .ledger = { .attempted = 12, .emitted = 10 } };
+	struct session_result *s;
+	json_object *all;
+	const char *reason;
+
+	waits.ledger.lost[DROP_NO_MEMORY] = 2;
+	s = new_session(&waits);
+	report_testing_report(s);
+	all = report_testing_finish();
+	assert_string_equal(get(at(all, 0), "verdict"), "partial");
+	reason = get(at(all, 0), "verdict_reason");
+	assert_non_null(
+		strstr(reason, "2 of 12 waits for locks were not recorded: the kernel had"));
+	assert_null(strstr(reason, "full"));
+	json_object_put(all);
+	session_result_free(s);
+}
+
 /* The headline names the lock and its holder only where both carry the session. */
 static void test_headline(void **state)
 {
@@ -281,13 +302,10 @@ static void test_missing(void **state)
 UNIT_TESTS(session_locks)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_lines),
-		EACH(test_names),
-		EACH(test_histograms),
-		EACH(test_losses),
-		EACH(test_missing),
-		EACH(test_headline),
-		cmocka_unit_test(test_release),
+		EACH(test_lines),      EACH(test_names),
+		EACH(test_histograms), EACH(test_losses),
+		EACH(test_no_memory),  EACH(test_missing),
+		EACH(test_headline),   cmocka_unit_test(test_release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,14 +155,16 @@ static void test_open_and_lost(void **state)
 	now.open[1].issued_ns = 80 * MSEC;
 	now.open[2] = (struct block_request){ .slot = NO_SLOT, .device = VDA };
 	before.read.losses = (struct slot_block){ 1, 2 };
-	now.read.losses = (struct slot_block){ 5, 9 };
+	now.read.losses = (struct slot_block){ 5, 9, 3, 1 };
 	make(&before, &now, &all);
 	assert_int_equal(all.count, 1);
 	assert_int_equal(all.items[0].open, 2);
 	assert_int_equal(all.items[0].open_issued, 1);
 	assert_int_equal(all.items[0].open_ns, 60 * MSEC);
 	assert_int_equal(all.ledger.emitted, 2);
-	assert_int_equal(all.ledger.lost[DROP_REQUESTS_FULL], 11);
+	assert_int_equal(all.ledger.lost[DROP_REQUESTS_FULL], 7);
+	assert_int_equal(all.ledger.lost[DROP_NO_MEMORY], 3);
+	assert_int_equal(all.ledger.lost[DROP_END_UNSEEN], 1);
 	assert_int_equal(all.ledger.attempted, 13);
 	block_requests_done(&all);
 }

@@ -27,6 +27,18 @@ static void test_names(void **state)
 	assert_string_equal(ledger_verdict_name(VERDICT_INCONCLUSIVE), "inconclusive");
 }
 
+/* What a table that was not full lost has a reason of its own, and both together are all. */
+static void test_lose(void **state)
+{
+	struct ledger l = { .attempted = 12 };
+
+	ledger_lose(&l, DROP_LOCKS_FULL, 10, 4);
+	ledger_lose(&l, DROP_LOCKS_FULL, 2, 9);
+	assert_int_equal(l.lost[DROP_LOCKS_FULL], 6);
+	assert_int_equal(l.lost[DROP_NO_MEMORY], 6);
+	assert_sums(&l);
+}
+
 static void test_close_exact(void **state)
 {
 	struct ledger l = { .attempted = 100, .emitted = 60, .lost[DROP_MAP_FULL] = 10 };
@@ -188,15 +200,11 @@ static void test_verdict_says_ticks(void **state)
 UNIT_TESTS(ledger)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_close_exact),
-		cmocka_unit_test(test_close_counters_exceed),
-		cmocka_unit_test(test_assign_first),
-		cmocka_unit_test(test_close_more_arrived),
-		cmocka_unit_test(test_close_random),
-		cmocka_unit_test(test_add),
-		cmocka_unit_test(test_verdict),
-		cmocka_unit_test(test_verdict_says_ticks),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_lose),
+		cmocka_unit_test(test_close_exact),  cmocka_unit_test(test_close_counters_exceed),
+		cmocka_unit_test(test_assign_first), cmocka_unit_test(test_close_more_arrived),
+		cmocka_unit_test(test_close_random), cmocka_unit_test(test_add),
+		cmocka_unit_test(test_verdict),	     cmocka_unit_test(test_verdict_says_ticks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

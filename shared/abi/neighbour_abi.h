@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* neighbour_abi.h: the part of the ABI (abi.h) that is about which cgroups had the CPUs. */
+#ifndef TROCAR_SHARED_ABI_NEIGHBOUR_ABI_H
+#define TROCAR_SHARED_ABI_NEIGHBOUR_ABI_H
+
+#include "shared/abi/abi.h"
+
+#define NEIGHBOURS_MAX 2048 /* cgroups whose CPU time is counted at a time */
+
+/*
+ * Value of `neighbours`, whose key is a cgroup's id: the CPU time of that very cgroup, without
+ * those below it, while control.sessions is not 0. Kernel threads are in the root cgroup.
+ */
+struct neighbour {
+	__u64 cpu_ns;	       /* sum of the periods of the ticks that met it */
+	__u32 tgid;	       /* of the last tick */
+	__u32 slot;	       /* to which the last tick belonged; NO_SLOT: none */
+	char comm[COMM_BYTES]; /* of the thread that the first tick met */
+	char name[NEIGHBOUR_NAME_BYTES];
+};
+
+#endif
