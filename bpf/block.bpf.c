@@ -6,7 +6,8 @@
  *
  * A request is made on behalf of a bio, by the thread that asks or by a kernel thread that writes
  * back what a cgroup wrote earlier. There alone it is known who asks; later on it is found by the
- * address of its first bio, or by its own where it has none, or has lost some of them.
+ * address of its first bio, or by its own where it has none, or has lost some of them. The key is
+ * no address, but made from one (hidden_address.h): the consumer reads the table.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -15,6 +16,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/hidden_address.h"
 #include "bpf/kernel_block.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
@@ -225,13 +227,14 @@ static __always_inline void set_bio(const struct bio *bio, struct block_request 
 SEC("tp_btf/block_getrq")
 int BPF_PROG(block_getrq, struct bio *bio)
 {
-	__u64 key = (__u64)bio, now_ns = bpf_ktime_get_ns();
+	__u64 key, now_ns = bpf_ktime_get_ns();
 	struct block_request r = { .since_ns = now_ns, .slot = NO_SLOT };
 	const struct block_request *old;
 	int error;
 
 	if (is_off(now_ns))
 		return 0;
+	key = hidden_address_of(bio);
 	set_bio(bio, &r);
 	error = bpf_map_update_elem(&block_open, &key, &r, BPF_NOEXIST);
 	if (!error)
@@ -260,7 +263,7 @@ static __always_inline struct block_request *find_made(const struct request *rq,
 	for (int i = 0; i < BIOS_BEFORE && bio; i++) {
 		struct block_request *made;
 
-		*ret_key = (__u64)bio;
+		*ret_key = hidden_address((__u64)bio);
 		made = bpf_map_lookup_elem(&block_open, ret_key);
 		if (made)
 			return made;
@@ -284,19 +287,22 @@ static __always_inline __u64 issued_key(const struct request *rq)
 {
 	__u64 bio = (__u64)BPF_CORE_READ(rq, bio);
 
-	return bio ? bio : (__u64)rq;
+	return bio ? hidden_address(bio) : hidden_address_of(rq);
 }
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(block_issue, struct request *rq)
 {
-	__u64 key = issued_key(rq), made_key, now_ns = bpf_ktime_get_ns();
+	__u64 key, made_key, now_ns = bpf_ktime_get_ns();
 	struct block_request r = { .since_ns = now_ns, .slot = NO_SLOT };
 	struct block_request *made;
 
 	if (is_off(now_ns))
 		return 0;
-	made = find_made(rq, &made_key);
+	made_key = key = issued_key(rq);
+	made = bpf_map_lookup_elem(&block_open, &key);
+	if (!made)
+		made = find_made(rq, &made_key);
 	/* The disk had no room for it, and gets it once more. */
 	if (made && made->issued_ns)
 		return 0;
@@ -324,7 +330,7 @@ static __always_inline struct block_request *find_open(const struct request *rq,
 
 	if (known)
 		return known;
-	*ret_key = (__u64)rq;
+	*ret_key = hidden_address_of(rq);
 	return bpf_map_lookup_elem(&block_open, ret_key);
 }
 
@@ -332,18 +338,18 @@ static __always_inline struct block_request *find_open(const struct request *rq,
 static __noinline int keep_rest(struct request *rq, __u32 error)
 {
 	struct block_request r, *known;
-	__u64 key;
+	__u64 key, own = hidden_address_of(rq);
 
 	known = find_open(rq, &key);
 	if (!known)
 		return 0;
 	if (error)
 		known->failed = 1;
-	if (key == (__u64)rq)
+	if (key == own)
 		return 0;
 	r = *known;
 	bpf_map_delete_elem(&block_open, &key);
-	return keep_as((__u64)rq, &r);
+	return keep_as(own, &r);
 }
 
 /*

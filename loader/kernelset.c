@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -210,6 +211,23 @@ static uint32_t find_dirty_pause(struct preflight_btf *btf)
 	return n == 1 + 8 || n == 1 + 12 ? n - 3 : 0;
 }
 
+/* Sets what the programs are told of this load. */
+static int set_constants(struct trocar *skeleton, const struct options *o, bool vma_open_coded)
+{
+	unsigned char secret[sizeof(skeleton->rodata->address_secret)];
+
+	/* Not more than 256 bytes: whole, or an error (getrandom(2)). */
+	if (getrandom(secret, sizeof(secret), 0) < 0)
+		return -errno;
+	memcpy((void *)skeleton->rodata->address_secret, secret, sizeof(secret));
+	skeleton->rodata->scoped = o->scope.count > 0;
+	skeleton->rodata->has_cast = vma_open_coded;
+	skeleton->rodata->has_near = o->threads >= ACCOUNTS_NEAR_FROM;
+	skeleton->rodata->tick_ns = read_tick_ns();
+	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);
+	return 0;
+}
+
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
 	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
@@ -241,12 +259,10 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	r = choose_module_programs(skeleton, &btf);
 	if (r < 0)
 		return r;
-	skeleton->rodata->scoped = o->scope.count > 0;
-	skeleton->rodata->has_cast = vma_open_coded;
-	skeleton->rodata->has_near = o->threads >= ACCOUNTS_NEAR_FROM;
-	skeleton->rodata->tick_ns = read_tick_ns();
 	skeleton->rodata->dirty_pause_at = dirty_pause_at;
-	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);
+	r = set_constants(skeleton, o, vma_open_coded);
+	if (r < 0)
+		return r;
 	r = trocar__load(skeleton);
 	if (r < 0)
 		return r;

@@ -24,7 +24,10 @@ enum block_flag {
 	BLOCK_WRITEBACK = 1u << 0, /* a kernel thread asked, for the cgroup that wrote the pages */
 };
 
-/* Value of `block_open`, by the address of the request's first bio, else of the request. */
+/*
+ * Value of `block_open`. The key is made from the address of the request's first bio, else of the
+ * request, with a secret of the load (bpf/hidden_address.h).
+ */
 struct block_request {
 	__u64 cgroup_id; /* of who asked; 0: not known, or outside of the loader's --scope */
 	__u64 since_ns;	 /* when the request was made */

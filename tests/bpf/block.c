@@ -146,6 +146,58 @@ static void false_words(void **state)
 	end(&f);
 }
 
+/*
+ * Whether the word lies where the kernel has its heap, its stacks and its code. Halves that are
+ * NO_SLOT make words above its code.
+ */
+static bool is_kernel_address(uint64_t word)
+{
+	return word >= 0xffff800000000000 &&
+	       (word < 0xffffffff00000000 || (word & 0xffffffff80000000) == 0xffffffff80000000) &&
+	       word < 0xfffffffffffff000;
+}
+
+/* Counts the elements of a map, of which no word of key and value may be an address. */
+static size_t check_words(const struct bpf_map *map)
+{
+	size_t n = 0, key_bytes = bpf_map__key_size(map), bytes = bpf_map__value_size(map);
+	uint64_t *key = calloc(1, key_bytes), *value = calloc(1, bytes);
+
+	for (void *last = NULL; !bpf_map_get_next_key(bpf_map__fd(map), last, key); last = key) {
+		for (size_t i = 0; i < key_bytes / sizeof(*key); i++)
+			assert_false(is_kernel_address(key[i]));
+		if (bpf_map_lookup_elem(bpf_map__fd(map), key, value) < 0)
+			break;
+		for (size_t i = 0; i < bytes / sizeof(*value); i++)
+			assert_false(is_kernel_address(value[i]));
+		n++;
+	}
+	free(key);
+	free(value);
+	return n;
+}
+
+/* The consumer reads the tables of requests: where the kernel has its objects is not in them. */
+static void addresses_are_hidden(void **state)
+{
+	struct fixture f = begin(NULL);
+	size_t open = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(done_pipe), 0);
+	pid = harness_start(do_work, &(struct work){ BLOCK_WRITE, 2000, 4 * KIB, true }, f.dir);
+	for (int i = 0; i < 5000; i++) {
+		open += check_words(f.h->skel->maps.block_open);
+		if (i % 100 == 0)
+			check_words(f.h->skel->maps.block_sums);
+	}
+	assert_true(open > 0);
+	harness_kill(pid);
+	close(done_pipe[0]);
+	close(done_pipe[1]);
+	end(&f);
+}
+
 /* Takes the only place of a map, once nobody else's request on another disk has it any more. */
 static void take_the_place(int fd, const void *key, const void *value)
 {
@@ -203,6 +255,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(dead_consumer_is_told_nothing),
 		cmocka_unit_test(false_words),
 		cmocka_unit_test(losses_are_counted),
+		cmocka_unit_test(addresses_are_hidden),
 	};
 
 	harness_main(argc, argv);
