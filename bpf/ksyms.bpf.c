@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* ksyms.bpf.c: text symbols of the kernel and its modules, for an unprivileged reader. */
+/*
+ * ksyms.bpf.c: text symbols of the kernel and its modules, and where BPF programs are and since
+ * when, for an unprivileged reader.
+ */
 #include <linux/bpf.h>
 #include <linux/types.h>
 #include <stdbool.h>
@@ -14,6 +17,32 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define KSYM_NAME_BYTES	  512 /* KSYM_NAME_LEN */
 #define KSYM_MODULE_BYTES 56  /* MODULE_NAME_LEN on 64 bits */
 #define RECORD_ALIGN	  8
+#define BPF_FUNCTIONS_MAX 256 /* BPF_MAX_SUBPROGS */
+
+/* Of a BPF program, what kernel.h need not have. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct bpf_ksym {
+	unsigned long start, end;
+};
+
+struct bpf_prog_aux {
+	__u32 func_cnt; /* of `func`: 0 without functions of its own */
+	struct bpf_prog **func;
+	__u64 load_time; /* CLOCK_BOOTTIME; 0 in those of `func` */
+	struct bpf_ksym ksym;
+};
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+};
+
+struct bpf_iter__bpf_prog {
+	struct bpf_iter_meta *meta;
+	struct bpf_prog *prog; /* NULL after the last one */
+};
+
+#pragma clang attribute pop
 
 struct ksym_scratch {
 	struct ksym_record record;
@@ -73,5 +102,55 @@ int ksyms(struct bpf_iter__ksym *ctx)
 	if (bytes > sizeof(*s))
 		return 0;
 	bpf_seq_write(ctx->meta->seq, &s->record, bytes);
+	return 0;
+}
+
+/* A walk over the functions of a program, which are programs too, with symbols of their own. */
+struct code_walk {
+	struct seq_file *seq;
+	struct bpf_prog **functions;
+	struct bpf_code_record record;
+};
+
+/* Writes where a program or one of its functions is. */
+static __always_inline void put_code(struct code_walk *w, const struct bpf_prog_aux *aux)
+{
+	struct bpf_code_record *record = &w->record;
+
+	if (bpf_probe_read_kernel(&record->start, sizeof(record->start), &aux->ksym.start) ||
+	    bpf_probe_read_kernel(&record->end, sizeof(record->end), &aux->ksym.end) ||
+	    record->start >= record->end)
+		return;
+	bpf_seq_write(w->seq, record, sizeof(*record));
+}
+
+static long put_function(__u32 i, struct code_walk *w)
+{
+	struct bpf_prog *function;
+	struct bpf_prog_aux *aux;
+
+	if (bpf_probe_read_kernel(&function, sizeof(function), w->functions + i) ||
+	    bpf_probe_read_kernel(&aux, sizeof(aux), &function->aux))
+		return 1;
+	put_code(w, aux);
+	return 0;
+}
+
+/* The records of one program fit the buffer of a read (32 KiB). */
+SEC("iter/bpf_prog")
+int bpf_code(struct bpf_iter__bpf_prog *ctx)
+{
+	struct bpf_prog *prog = ctx->prog;
+	struct bpf_prog_aux *aux;
+	struct code_walk w;
+	__u32 count;
+
+	if (!prog)
+		return 0;
+	aux = prog->aux;
+	count = aux->func_cnt;
+	w = (struct code_walk){ ctx->meta->seq, aux->func, { .load_ns = aux->load_time } };
+	put_code(&w, aux);
+	bpf_loop(count < BPF_FUNCTIONS_MAX ? count : BPF_FUNCTIONS_MAX, put_function, &w, 0);
 	return 0;
 }

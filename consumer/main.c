@@ -145,6 +145,8 @@ static int open_all(struct agent *a)
 		return r;
 	r = say_step("symbols",
 		     symbols_new(a->options.symbols_kib << 10, a->pins.ksyms_path, &a->symbols));
+	if (r == 0)
+		r = say_step("symbols", symbols_set_bpf_code(a->symbols, a->pins.bpf_code_path));
 	if (r < 0)
 		return r;
 	watch_rules_file(a);

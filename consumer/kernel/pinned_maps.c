@@ -63,6 +63,7 @@ static const struct {
 	{ "ranges", offsetof(struct pinned_maps, ranges_path) },
 	{ "ranges_pid", offsetof(struct pinned_maps, ranges_pid_path) },
 	{ "ksyms", offsetof(struct pinned_maps, ksyms_path) },
+	{ "bpf_code", offsetof(struct pinned_maps, bpf_code_path) },
 	{ "watch_tree", offsetof(struct pinned_maps, watch_tree_path) },
 	{ "looks", offsetof(struct pinned_maps, looks_path) },
 	{ "account_threads", offsetof(struct pinned_maps, account_threads_path) },
@@ -329,7 +330,7 @@ void pinned_maps_done(struct pinned_maps *pins)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
 		free(*(char **)((char *)pins + path_rows[i].offset));
-	pins->tasks_path = pins->ksyms_path = NULL;
+	pins->tasks_path = pins->ksyms_path = pins->bpf_code_path = NULL;
 	pins->vmas_path = pins->vmas_pid_path = NULL;
 	pins->ranges_path = pins->ranges_pid_path = NULL;
 	pins->watch_tree_path = pins->looks_path = pins->account_threads_path = NULL;

@@ -44,6 +44,7 @@ struct pinned_maps {
 	/* Pinned iterators, owned. The `_pid` ones look at one process, the others at every task.
 	 */
 	char *tasks_path, *vmas_path, *vmas_pid_path, *ranges_path, *ranges_pid_path, *ksyms_path;
+	char *bpf_code_path;
 	char *watch_tree_path, *looks_path, *account_threads_path, *lock_waits_path;
 	char *sockets_path;
 };

@@ -133,7 +133,7 @@ static void *run_reports(void *context)
 	while ((s = next_session(r))) {
 		r->writing_ns = s->start_ns;
 		pthread_mutex_unlock(&r->lock);
-		symbols_begin(r->symbols, s->start_ns - s->pre_ms * NSEC_PER_MSEC);
+		symbols_set_since(r->symbols, session_result_first_ns(s));
 		session_report_write(s, r->lines, r->symbols, &r->hurry);
 		session_result_free(s);
 		symbols_trim(r->symbols);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/session/session_result.h"
 #include "shared/json/jsonw.h"
+#include "shared/tools/macro.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,11 @@ struct event_subject session_result_subject(const struct session_result *r)
 		.container = container_parse(r->cgroup),
 		.session = r->id,
 	};
+}
+
+uint64_t session_result_first_ns(const struct session_result *r)
+{
+	return r->start_ns - MIN(r->start_ns, r->pre_ms * NSEC_PER_MSEC);
 }
 
 uint64_t session_result_samples(const struct session_result *r)

@@ -68,6 +68,9 @@ void session_result_write_stopped(const struct session_result *r, struct jsonw *
 /* Returns the subject of its lines. */
 struct event_subject session_result_subject(const struct session_result *r);
 
+/* Returns when its pre-roll began, CLOCK_MONOTONIC: it has no older samples. */
+uint64_t session_result_first_ns(const struct session_result *r);
+
 /* Returns the number of samples counted so far, in all phases and all signals. */
 uint64_t session_result_samples(const struct session_result *r);
 

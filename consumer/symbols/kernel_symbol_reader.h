@@ -2,14 +2,18 @@
 /*
  * kernel_symbol_reader.h: holds the kernel's symbol table and decides when to read it again.
  * Modules and BPF programs come and go, so an address that is not in the table may belong to one
- * that came later. Symbolizer thread only.
+ * that came later. Code of a BPF program has a name only if that program is loaded now, and was so
+ * before the first sample that is being named: otherwise another one may have been there.
+ * Symbolizer thread only.
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOL_READER_H
 #define TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOL_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/symbols/bpf_code.h"
 #include "consumer/symbols/kernel_symbols.h"
 
 struct ksyms {
@@ -17,19 +21,27 @@ struct ksyms {
 	struct kernel_symbols *now; /* NULL: not read, or unreadable */
 	struct kernel_symbols
 		*held;	  /* the table before; its strings live until kernel_symbol_reader_trim */
+	uint64_t now_ns;  /* when the reading of `now` began, CLOCK_MONOTONIC */
 	uint64_t read_ns; /* last attempt, CLOCK_MONOTONIC; 0: never */
 	uint64_t wait_ns; /* least time from read_ns to the next read for an unknown address */
+	char *bpf_path;	  /* of the iterator bpf_code; owned; NULL: there is none */
+	struct bpf_code bpf; /* as read since the last trim */
+	bool bpf_read;	     /* it was, or could not be */
+	uint64_t since_ns;   /* the first sample that is being named, CLOCK_MONOTONIC */
 };
 
 /* Initialises the reader without a table. `path` is copied and may be NULL. 0 or -ENOMEM. */
 int kernel_symbol_reader_init(struct ksyms *k, const char *path);
 void kernel_symbol_reader_done(struct ksyms *k);
 
+/* Sets the path of the iterator bpf_code, which is copied. 0 or -ENOMEM. */
+int kernel_symbol_reader_set_bpf(struct ksyms *k, const char *path);
+
 /* As kernel_symbols_find; reads the table first when symbols_kernel says so. */
 const char *kernel_symbol_reader_find(struct ksyms *k, uint64_t address, uint64_t *ret_start,
 				      const char **ret_module);
 
-/* Frees the table before, and with it its strings. */
+/* Frees the table before, and with it its strings; BPF programs are read anew when needed. */
 void kernel_symbol_reader_trim(struct ksyms *k);
 
 /* Frees all tables; the next find reads it again. */

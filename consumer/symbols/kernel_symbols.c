@@ -170,12 +170,29 @@ static const char *module_of(const struct name_table *n, size_t i)
 	return name + strlen(name) + 1;
 }
 
-/* Bounds the last symbol of a module, whose end is unknown, by the start of the next module. */
-static void bound_last(struct name_table *n)
+/* Whether the symbols are pages of ftrace and kprobes (kernel/kallsyms.c): they are apart. */
+static bool is_scattered(const char *module)
 {
-	for (size_t i = 0; i < n->count; i++)
-		if (i + 1 == n->count || strcmp(module_of(n, i), module_of(n, i + 1)) != 0)
+	static const char builtin[] = "__builtin__";
+
+	return strncmp(module, builtin, strlen(builtin)) == 0;
+}
+
+/*
+ * Bounds the symbols that do not reach to the next one: of a module the last, whose end is unknown,
+ * and each scattered one. The length of a BPF program is in bpf_code.h: the symbol has its start.
+ */
+static void bound_symbols(struct name_table *n)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		const char *module = module_of(n, i);
+
+		if (strcmp(module, KERNEL_BPF_MODULE) == 0)
+			n->sizes[i] = 1;
+		else if (i + 1 == n->count || is_scattered(module) ||
+			 strcmp(module, module_of(n, i + 1)) != 0)
 			n->sizes[i] = MIN(n->sizes[i], (uint32_t)KERNEL_LAST_BYTES);
+	}
 }
 
 static int build_symbols(struct builder *b, struct kernel_symbols **ret_symbols)
@@ -203,7 +220,7 @@ static int build_symbols(struct builder *b, struct kernel_symbols **ret_symbols)
 			return r;
 		w->high = p->high;
 		k->count++;
-		bound_last(&w->names);
+		bound_symbols(&w->names);
 	}
 	*ret_symbols = TAKE_PTR(k);
 	return 0;

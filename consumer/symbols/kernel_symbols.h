@@ -3,8 +3,10 @@
  * kernel_symbols.h: the text symbols of the kernel and its modules, as the `ksyms` iterator writes
  * them (struct ksym_record), in a compact table: about 5 MiB for 120,000 symbols. A symbol ends
  * where the next one starts. The kernel does not report the end of a module's last symbol: it ends
- * after KERNEL_LAST_BYTES. Any thread may use a table, because it never changes after the read. The
- * record parser is fuzzed (tests/fuzz/symbols/ksyms.c).
+ * after KERNEL_LAST_BYTES. Of a BPF program the table has the first byte only: programs that the
+ * kernel lists nowhere lie between those that it lists (bpf_code.h). Any thread may use a table,
+ * because it never changes after the read. The record parser is fuzzed
+ * (tests/fuzz/symbols/ksyms.c).
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOLS_H
 #define TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOLS_H
@@ -12,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define KERNEL_BPF_MODULE   "bpf" /* of programs, as kernel/kallsyms.c calls it */
 #define KERNEL_LAST_BYTES   4096
 #define KERNEL_NAME_BYTES   512 /* KSYM_NAME_LEN, NUL included */
 #define KERNEL_MODULE_BYTES 64	/* MODULE_NAME_LEN, rounded up */

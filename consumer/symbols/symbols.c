@@ -59,6 +59,11 @@ void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 	s->file.context = context;
 }
 
+int symbols_set_bpf_code(struct symbols *s, const char *path)
+{
+	return kernel_symbol_reader_set_bpf(&s->ksyms, path);
+}
+
 struct perf_map_files *symbols_perf_map_files(struct symbols *s)
 {
 	return &s->perf_map_files;
@@ -381,11 +386,6 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	return 0;
 }
 
-void symbols_begin(struct symbols *s, uint64_t began_ns)
-{
-	perf_map_names_begin(&s->jit, began_ns);
-}
-
 int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t address,
 		struct symbol_name *ret_name)
 {
@@ -434,6 +434,12 @@ int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_
 			ret_name);
 	*ret_name = (struct symbol_name){ .fn = fn, .offset_in_fn = address - start };
 	return 0;
+}
+
+void symbols_set_since(struct symbols *s, uint64_t since_ns)
+{
+	s->ksyms.since_ns = since_ns;
+	perf_map_names_begin(&s->jit, since_ns);
 }
 
 void symbols_trim(struct symbols *s)

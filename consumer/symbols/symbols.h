@@ -27,8 +27,8 @@
 /*
  * Least times between two reads of ksyms for an unknown address: SYMBOLS_KERNEL_SOON_NS at first,
  * twice as long after each read that found nothing new, up to SYMBOLS_KERNEL_AGE_NS. After
- * SYMBOLS_KERNEL_AGE_NS an address in a module or a BPF program causes a read too, because another
- * one may use it now.
+ * SYMBOLS_KERNEL_AGE_NS an address in a module causes a read too, because another one may use it
+ * now.
  */
 #define SYMBOLS_KERNEL_SOON_NS 2000000000ULL
 #define SYMBOLS_KERNEL_AGE_NS  60000000000ULL
@@ -204,6 +204,12 @@ typedef int (*symbols_borrow)(void *context, const struct process_key *process, 
 /* Sets how such files are opened; call before the symbolizer's thread looks anything up. */
 void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context);
 
+/*
+ * Sets the path of the pinned iterator bpf_code, which is copied: without it no BPF program has a
+ * name. Call before the symbolizer's thread looks anything up. 0 or -ENOMEM.
+ */
+int symbols_set_bpf_code(struct symbols *s, const char *path);
+
 struct elf_image;
 
 /*
@@ -235,12 +241,6 @@ struct symbol_name {
 };
 
 /*
- * Sets when the samples of the session that is to be named began, CLOCK_MONOTONIC; symbolizer
- * thread, before its first name.
- */
-void symbols_begin(struct symbols *s, uint64_t began_ns);
-
-/*
  * Names the function at file offset `offset` of `m`; reads the file on first use. Symbolizer thread
  * only. `caller` is true for return addresses (the call is before offset). 0 or -ENOENT with
  * ret_name->why set.
@@ -256,9 +256,17 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 		struct symbol_name *ret_name);
 
 /*
+ * Sets when the first sample was taken whose frames symbols_kernel and symbols_jit name next
+ * (CLOCK_MONOTONIC). Symbolizer thread.
+ */
+void symbols_set_since(struct symbols *s, uint64_t since_ns);
+
+/*
  * Names a kernel address from the ksyms iterator. Reads ksyms on first use, and again for an
  * address that is not in it (of a module or BPF program that came later), at most once between two
- * trims and not more often than SYMBOLS_KERNEL_SOON_NS. *ret_module is "" for the kernel itself,
+ * trims and not more often than SYMBOLS_KERNEL_SOON_NS. A BPF program has a name only if it was
+ * loaded before symbols_set_since's time and is still: another one may have used its place. Code
+ * that ksyms does not list, such as classic BPF, has none. *ret_module is "" for the kernel itself,
  * else "[module]" without brackets. Symbolizer thread only.
  */
 int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_name,

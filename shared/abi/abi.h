@@ -468,15 +468,6 @@ struct asked_process {
 	__u32 failed; /* tries that came to nothing; after ASKED_TRIES it is passed over */
 };
 
-/* What `ksyms` writes: one record per text symbol, in the order of /proc/kallsyms. */
-struct ksym_record {
-	__u64 address;
-	__u16 name_bytes;   /* NUL included */
-	__u16 module_bytes; /* NUL included; 1 for the kernel itself */
-	__u32 record_bytes; /* of the whole record, padded to 8 */
-	char names[];	    /* name, NUL, module, NUL */
-};
-
 #include "shared/abi/account_abi.h"
 #include "shared/abi/block_abi.h"
 #include "shared/abi/lock_abi.h"
@@ -485,5 +476,6 @@ struct ksym_record {
 #include "shared/abi/neighbour_abi.h"
 #include "shared/abi/reclaim_abi.h"
 #include "shared/abi/socket_abi.h"
+#include "shared/abi/symbol_abi.h"
 
 #endif

@@ -6,9 +6,10 @@
 
 #include "harness.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-HARNESS_LOADS("on_*", "ksyms");
+HARNESS_LOADS("on_*", "ksyms", "bpf_code");
 
 static const struct task_record *task_find(const char *bytes, size_t n, pid_t pid)
 {
@@ -172,6 +173,47 @@ static void ksyms_have_addresses(void **state)
 	harness_free(h);
 }
 
+/* Whether `ksyms` has a symbol of module "bpf" at the address. */
+static bool has_program(const char *bytes, size_t n, uint64_t address)
+{
+	for (size_t at = 0; at < n;) {
+		const struct ksym_record *record = (const void *)(bytes + at);
+
+		if (record->address == address &&
+		    strcmp(record->names + record->name_bytes, "bpf") == 0)
+			return true;
+		at += record->record_bytes;
+	}
+	return false;
+}
+
+/* Each piece of code has an end, the time of its load, and its symbol: ours are there. */
+static void bpf_code_has_ends(void **state)
+{
+	uint64_t before = clock_boot_ns();
+	struct harness *h = harness_new(NULL);
+	_cleanup_free_ char *symbols = NULL, *bytes = NULL;
+	size_t n = harness_read(h->skel->progs.bpf_code, &bytes), own = 0, named = 0;
+	size_t n_symbols = harness_read(h->skel->progs.ksyms, &symbols), count;
+	const struct bpf_code_record *records = (const void *)bytes;
+
+	assert_int_equal(n % sizeof(*records), 0);
+	count = n / sizeof(*records);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(records[i].end > records[i].start);
+		assert_true(records[i].load_ns <= clock_boot_ns());
+		if (records[i].load_ns < before)
+			continue;
+		own++;
+		named += has_program(symbols, n_symbols, records[i].start);
+	}
+	print_message("%zu pieces of code, %zu ours, %zu of these with a symbol\n", count, own,
+		      named);
+	assert_true(own >= 2);
+	assert_true(named >= 2); /* programs of others may come and go meanwhile */
+	harness_free(h);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +222,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tasks_list_the_marked),
 		cmocka_unit_test(reads_of_tasks_end),
 		cmocka_unit_test(ksyms_have_addresses),
+		cmocka_unit_test(bpf_code_has_ends),
 	};
 
 	harness_main(argc, argv);

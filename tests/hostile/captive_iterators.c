@@ -108,6 +108,11 @@ static void take_ksyms(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }
 
+/* Addresses of the kernel's own code and times. */
+static void take_bpf_code(struct captive *c, const uint8_t *bytes, size_t n)
+{
+}
+
 static const struct iterator {
 	const char *name;
 	void (*take)(struct captive *c, const uint8_t *bytes, size_t n);

@@ -6,6 +6,8 @@
 
 #include "consumer/symbols/kernel_symbol_reader.h"
 #include "consumer/symbols/symbols.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 #include "tests/unit/consumer/symbols/records_testing.h"
 
 #define CORE   0xffffffff81000000ULL
@@ -95,17 +97,106 @@ static void test_gone(void **state)
 	kernel_symbol_reader_done(&k);
 }
 
+/* ---- BPF programs: two that the kernel lists, with another one between them that it does not */
+
+#define FIRST  (MODULE + 0x100000)
+#define SECOND (MODULE + 0x102000)
+
+static char programs[] = "/tmp/bpf_code_test.XXXXXX";
+
+/* The programs as they are now: both loaded at `load_ns` of CLOCK_MONOTONIC, the second maybe. */
+static void write_programs(const char *first, const char *second, uint64_t load_ns)
+{
+	uint64_t suspended = clock_boot_ns() - clock_mono_ns();
+	struct bpf_code_record record = { FIRST, FIRST + 0x80, load_ns + suspended };
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	records_file_ksym(f, CORE, "core", "");
+	records_file_ksym(f, FIRST, first, KERNEL_BPF_MODULE);
+	if (second)
+		records_file_ksym(f, SECOND, second, KERNEL_BPF_MODULE);
+	fclose(f);
+	f = fopen(programs, "we");
+	assert_non_null(f);
+	if (second)
+		fwrite(&(struct bpf_code_record){ SECOND, SECOND + 0x40, load_ns + suspended },
+		       sizeof(record), 1, f);
+	fwrite(&record, sizeof(record), 1, f);
+	fclose(f);
+}
+
+static void start_bpf(struct ksyms *k)
+{
+	write_programs("first", "second", clock_mono_ns() - NSEC_PER_SEC);
+	assert_int_equal(kernel_symbol_reader_init(k, path), 0);
+	assert_int_equal(kernel_symbol_reader_set_bpf(k, programs), 0);
+	k->since_ns = clock_mono_ns();
+}
+
+/* A program's name reaches no further than its code. */
+static void test_program_ends(void **state)
+{
+	struct ksyms k;
+
+	start_bpf(&k);
+	assert_string_equal(find(&k, FIRST - 1), "");
+	assert_string_equal(find(&k, FIRST), "first");
+	assert_string_equal(find(&k, FIRST + 0x7f), "first");
+	assert_string_equal(find(&k, FIRST + 0x80), "");
+	assert_string_equal(find(&k, SECOND - 0x800), "");
+	assert_string_equal(find(&k, SECOND + 0x3f), "second");
+	assert_string_equal(find(&k, SECOND + 0x40), "");
+	assert_string_equal(find(&k, CORE), "core");
+	kernel_symbol_reader_done(&k);
+}
+
+/* Another program came to the same place: it names nothing that was sampled before. */
+static void test_program_replaced(void **state)
+{
+	struct ksyms k;
+
+	start_bpf(&k);
+	assert_string_equal(find(&k, FIRST + 1), "first");
+	write_programs("newer", NULL, clock_mono_ns());
+	kernel_symbol_reader_trim(&k);
+	assert_string_equal(find(&k, FIRST + 1), "");
+	assert_string_equal(find(&k, SECOND + 1), "");
+	/* The next session begins: it has a name, and not that of the old table. */
+	kernel_symbol_reader_trim(&k);
+	k.since_ns = clock_mono_ns();
+	assert_string_equal(find(&k, FIRST + 1), "newer");
+	kernel_symbol_reader_done(&k);
+}
+
+/* Without the iterator, or with one that cannot be read, no program has a name. */
+static void test_no_programs(void **state)
+{
+	struct ksyms k;
+
+	start_bpf(&k);
+	assert_int_equal(unlink(programs), 0);
+	assert_string_equal(find(&k, FIRST), "");
+	assert_string_equal(find(&k, CORE), "core");
+	kernel_symbol_reader_done(&k);
+}
+
 UNIT_TESTS(kernel_symbol_reader)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_core_does_not_age),
 		cmocka_unit_test(test_module_ages),
 		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_program_ends),
+		cmocka_unit_test(test_program_replaced),
+		cmocka_unit_test(test_no_programs),
 	};
 	int r;
 
 	close(mkstemp(path));
+	close(mkstemp(programs));
 	r = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(path);
+	unlink(programs);
 	return r;
 }

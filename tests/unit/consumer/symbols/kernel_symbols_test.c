@@ -83,6 +83,29 @@ static void test_lookup(void **state)
 	kernel_symbols_free(k);
 }
 
+/* Between pieces of code that were made at run time may be others, which the kernel does not list.
+ */
+static void test_scattered(void **state)
+{
+	struct kernel_symbols *k;
+	struct bytes b;
+
+	start(&b);
+	records_file_ksym(b.file, MODULE, "bpf_prog_a", "bpf");
+	records_file_ksym(b.file, MODULE + 0x100, "bpf_prog_b", "bpf");
+	records_file_ksym(b.file, MODULE + 0x8000, "ftrace_trampoline", "__builtin__ftrace");
+	records_file_ksym(b.file, MODULE + 0x18000, "ftrace_trampoline", "__builtin__ftrace");
+	assert_int_equal(parse(&b, &k), 0);
+	expect(k, MODULE, "bpf_prog_a", "bpf", MODULE);
+	expect(k, MODULE + 1, NULL, NULL, 0);
+	expect(k, MODULE + 0xff, NULL, NULL, 0);
+	expect(k, MODULE + 0x100, "bpf_prog_b", "bpf", MODULE + 0x100);
+	expect(k, MODULE + 0x101, NULL, NULL, 0);
+	expect(k, MODULE + 0x8fff, "ftrace_trampoline", "__builtin__ftrace", MODULE + 0x8000);
+	expect(k, MODULE + 0x9000, NULL, NULL, 0);
+	kernel_symbols_free(k);
+}
+
 static void test_windows(void **state)
 {
 	struct kernel_symbols *k;
@@ -162,9 +185,9 @@ static void test_file(void **state)
 UNIT_TESTS(kernel_symbols)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lookup),	  cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_malformed), cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_lookup),	cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_windows), cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_nothing), cmocka_unit_test(test_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -357,13 +357,14 @@ static void write_ksyms(const char *path, unsigned int count)
 	for (unsigned int i = 0; i < count; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "prog_%u", i);
-		records_file_ksym(f, 0xffffffffc0000000ULL + i * 0x10000ULL, name, "bpf");
+		snprintf(name, sizeof(name), "function_%u", i);
+		records_file_ksym(f, 0xffffffffc0000000ULL + i * 0x10000ULL, name, "ext4");
 	}
 	fclose(f);
 }
 
-/* A program that came since ksyms was read is found, but ksyms is not read for every stranger. */
+/* A function of a module that came since ksyms was read is found, but ksyms is not read for every
+ * stranger. */
 static void test_kernel_grows(void **state)
 {
 	char path[] = "/tmp/symbols_test.XXXXXX";
@@ -380,9 +381,9 @@ static void test_kernel_grows(void **state)
 	assert_int_equal(symbols_kernel(s, 0xffffffffc0010010ULL, &name, &module), -ENOENT);
 	nanosleep(&soon, NULL);
 	assert_int_equal(symbols_kernel(s, 0xffffffffc0010010ULL, &name, &module), 0);
-	assert_string_equal(name.fn, "prog_1");
-	assert_string_equal(module, "bpf");
-	assert_string_equal(held.fn, "prog_0");
+	assert_string_equal(name.fn, "function_1");
+	assert_string_equal(module, "ext4");
+	assert_string_equal(held.fn, "function_0");
 	symbols_free(s);
 	unlink(path);
 }
