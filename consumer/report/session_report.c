@@ -455,6 +455,8 @@ static void put_stacks(struct report *r, const struct signal *signal)
 		if (stacks->items[i]->count)
 			put_stack(r, stacks->items[i]);
 	flush_batch(r);
+	if (signal->id == SIGNAL_OFFCPU)
+		session_waits_count_threads(&r->summary.waits, stacks);
 }
 
 static size_t count_stacks(const struct session_result *s)

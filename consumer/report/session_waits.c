@@ -8,6 +8,7 @@
 
 #include "consumer/sampling/wait_objects.h"
 #include "shared/json/jsonw.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
 #define NAME_MAX_BYTES 256 /* of a name in session.end */
@@ -25,7 +26,9 @@ void session_waits_done(struct session_waits *s)
 	idmap_done(&s->by_hash);
 	wait_places_done(&s->places);
 	free(s->rows);
+	free(s->row_of);
 	s->rows = NULL;
+	s->row_of = NULL;
 }
 
 void session_waits_set_phases(struct session_waits *s, const struct session_result *r)
@@ -80,6 +83,48 @@ static void add_calm(struct session_waits *s, const struct stack *stack,
 					   (double)s->calm_ms);
 }
 
+/* Notes the row of the stack with that number. Without memory it has none. */
+static void note_row(struct session_waits *s, uint32_t number, const struct session_wait *row)
+{
+	size_t space = MAX((size_t)number + 1, 2 * s->row_of_space);
+	uint32_t *larger;
+
+	if (number >= s->row_of_space) {
+		larger = reallocarray(s->row_of, space, sizeof(*larger));
+		if (!larger)
+			return;
+		memset(larger + s->row_of_space, 0, (space - s->row_of_space) * sizeof(*larger));
+		s->row_of = larger;
+		s->row_of_space = space;
+	}
+	s->row_of[number] = (uint32_t)(row - s->rows) + 1;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+void session_waits_count_threads(struct session_waits *s, const struct stack_table *stacks)
+{
+	_cleanup_free_ uint64_t *pairs = NULL;
+	const struct stack *stack;
+	uint64_t key;
+	size_t n = 0;
+
+	pairs = calloc(MAX(stacks->threads.count, (size_t)1), sizeof(*pairs));
+	if (!pairs)
+		return;
+	idmap_for_each (&stacks->threads, i, key, stack)
+		if (stack->number < s->row_of_space && s->row_of[stack->number])
+			pairs[n++] = (uint64_t)s->row_of[stack->number] << 32 | (uint32_t)key;
+	qsort(pairs, n, sizeof(*pairs), compare_pairs);
+	for (size_t i = 1; i < n; i++)
+		s->rows[(pairs[i] >> 32) - 1].threads -= pairs[i] == pairs[i - 1];
+}
+
 void session_waits_add(struct session_waits *s, const struct stack *stack,
 		       const struct known_wait *wait)
 {
@@ -102,6 +147,7 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
 		return;
 	row->weight_ns += stack->weight_ns;
 	row->threads += stack->threads;
+	note_row(s, stack->number, row);
 	if (stack->weight_ns < row->heaviest_ns)
 		return;
 	row->heaviest_ns = stack->weight_ns;

@@ -27,8 +27,9 @@ struct session_waits {
 		const char *fn, *module; /* borrowed; fn NULL: no name */
 		uint64_t weight_ns;
 		uint64_t calm_ns; /* in the phase before, in a time as long as during */
-		uint64_t threads; /* of all its stacks: one that waited in two of them counts twice
-				   */
+		/* of all its stacks: one that waited in two of them counts twice until
+		 * session_waits_count_threads */
+		uint64_t threads;
 		/* the heaviest stack's */
 		uint64_t heaviest_ns;
 		const char *callers[KNOWN_WAIT_CALLERS]; /* borrowed */
@@ -38,6 +39,8 @@ struct session_waits {
 	} * rows; /* owned */
 	size_t count;
 	struct idmap by_hash;
+	uint32_t *row_of; /* owned; by number of a stack: its row plus 1; 0: none */
+	size_t row_of_space;
 	uint64_t during_ms, calm_ms; /* lengths of the phases; calm_ms 0: there was no calm time */
 	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* during, as the rows */
 	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
@@ -63,6 +66,12 @@ void session_waits_set_phases(struct session_waits *s, const struct session_resu
  */
 void session_waits_add(struct session_waits *s, const struct stack *stack,
 		       const struct known_wait *wait);
+
+/*
+ * Counts a thread that waited in several stacks of a row once. Call once, after the stacks of
+ * `stacks` and before session_waits_write. Without memory they stay counted by stack.
+ */
+void session_waits_count_threads(struct session_waits *s, const struct stack_table *stacks);
 
 /*
  * Returns the time that threads waited for what the pressure of `resource` measures, in onset and

@@ -303,6 +303,35 @@ static void test_long_names(void **state)
 	session_waits_done(&s);
 }
 
+/* One thread that waits in two stacks of a row is one thread; another one counts. */
+static void test_threads(void **state)
+{
+	const struct named_frame frame = { .fn = "sync_log" };
+	const struct known_wait wait = { .state = WAIT_BLOCKED + WAIT_IO, .frame = &frame };
+	static const struct {
+		uint32_t tid, on;
+	} seen[] = { { 7, 1 }, { 7, 2 }, { 7, 3 }, { 7, 1 }, { 8, 2 } };
+	struct stack_sample sample = { .tgid = 7, .wait = wait.state };
+	struct stack_table stacks;
+	struct session_waits s;
+
+	assert_int_equal(session_waits_init(&s), 0);
+	stack_table_init(&stacks, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(seen); i++) {
+		sample.tid = seen[i].tid;
+		sample.on = seen[i].on;
+		assert_int_equal(stack_table_add(&stacks, &sample, PHASE_DURING, MS, NULL), 0);
+	}
+	assert_int_equal(stacks.count, 3);
+	for (size_t i = 0; i < stacks.count; i++)
+		session_waits_add(&s, stacks.items[i], &wait);
+	session_waits_count_threads(&s, &stacks);
+	assert_int_equal(s.count, 1);
+	assert_int_equal(s.rows[0].threads, 2);
+	stack_table_done(&stacks);
+	session_waits_done(&s);
+}
+
 UNIT_TESTS(session_waits)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,7 +340,7 @@ UNIT_TESTS(session_waits)
 		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_unix),
 		cmocka_unit_test(test_asked),	      cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_long_names),    cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
