@@ -11,9 +11,6 @@
 
 #define NUMBER_BYTES 24
 
-static const char gone[] =
-	"the cgroup ended before the session did, or its directory cannot be looked up";
-
 /* What the lines of a session have in common. */
 struct block_lines {
 	const struct lines *lines;
@@ -174,7 +171,7 @@ static void put_neighbour(const struct block_lines *b, const struct block_neighb
 	begin_line(b, "neighbour", &w);
 	frame_json_text(&w, "neighbour", n->path);
 	if (!n->path)
-		jsonw_string(&w, "neighbour_reason", gone);
+		jsonw_string(&w, "neighbour_reason", n->unnamed);
 	jsonw_u64(&w, "neighbour_id", n->cgroup_id);
 	write_device(b, n->device, &w);
 	write_used(n, &w);

@@ -5,9 +5,6 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
-static const char gone[] =
-	"the cgroup ended before the session did, or its directory cannot be looked up";
-
 const struct neighbours *session_neighbours_of(const struct session_result *s)
 {
 	const struct signal *signal = s->signals[SIGNAL_NEIGHBOURS];
@@ -28,7 +25,7 @@ static void write_named(const struct neighbours *n, const struct neighbour_time 
 {
 	frame_json_text(w, "neighbour", t->path);
 	if (!t->path) {
-		jsonw_string(w, "neighbour_reason", gone);
+		jsonw_string(w, "neighbour_reason", t->unnamed);
 		jsonw_string(w, "name", t->name);
 	}
 	jsonw_u64(w, "neighbour_id", t->cgroup_id);

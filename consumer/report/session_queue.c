@@ -12,9 +12,6 @@
 #define TAIL_BYTES 8 /* "]}" and the newline */
 #define POOLS_PUT  8 /* histograms of pools; `all` has the rest too */
 
-static const char gone[] =
-	"the cgroup ended before the session did, or its directory cannot be looked up";
-
 /* Writes as many as the line has room for, the longest first. */
 static void write_longest(const struct queue_waits *q, struct jsonw *w)
 {
@@ -102,7 +99,7 @@ static void put_blamed(const struct queue_waits *q, const struct queue_blamed *o
 	if (one) {
 		frame_json_text(&w, "neighbour", one->path);
 		if (!one->path)
-			jsonw_string(&w, "neighbour_reason", gone);
+			jsonw_string(&w, "neighbour_reason", one->unnamed);
 		jsonw_u64(&w, "neighbour_id", one->cgroup_id);
 		write_time(q, one->ns, &w);
 	} else {

@@ -12,9 +12,6 @@
 
 #define NUMBER_BYTES 24
 
-static const char gone[] =
-	"the cgroup ended before the session did, or its directory cannot be looked up";
-
 /* What the lines of a session have in common. */
 struct reclaim_lines {
 	const struct lines *lines;
@@ -130,7 +127,7 @@ static void put_neighbour(const struct reclaim_lines *r, const struct reclaim_ne
 	begin_line(r, "neighbour", &w);
 	frame_json_text(&w, "neighbour", n->path);
 	if (!n->path)
-		jsonw_string(&w, "neighbour_reason", gone);
+		jsonw_string(&w, "neighbour_reason", n->unnamed);
 	jsonw_u64(&w, "neighbour_id", n->cgroup_id);
 	write_done(n, &w);
 	event_line_end(r->lines, &w);

@@ -149,7 +149,7 @@ static void write_cgroup(const struct report *r, const struct stack *stack, stru
 	frame_json_text(w, "in_cgroup", path);
 	if (!path)
 		jsonw_string(w, "in_cgroup_reason",
-			     "the cgroup was gone before its path was looked up");
+			     "the cgroup was gone, or not found, before the line was made");
 	jsonw_u64(w, "in_cgroup_id", stack->cgroup_id);
 }
 

@@ -20,6 +20,9 @@
  */
 #define SETTLE_NS (50 * NSEC_PER_MSEC)
 
+/* For so long it waits for the paths of cgroups that its signals ask for at the end. */
+#define NAMES_NS NSEC_PER_SEC
+
 void sessions_init(struct sessions *all, const struct signal_host *host, struct sampler *sampler,
 		   const struct active_rules *active)
 {
@@ -37,6 +40,7 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	session_result_free(s->result);
+	cgroup_names_done(&s->names);
 	free(s);
 }
 
@@ -78,6 +82,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 
 	if (!s)
 		return NULL;
+	cgroup_names_init(&s->names);
 	s->result = new_result(all, start);
 	if (!s->result) {
 		free(s);
@@ -97,6 +102,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 		.by_process = start->by_process,
 		.shared = start->shared,
 		.counters = start->counters,
+		.names = &s->names,
 	};
 	s->during_ms = start->during_ms ? start->during_ms
 		       : rule		? rule->during_ms
@@ -336,6 +342,8 @@ void session_end(struct sessions *all, struct session *s)
 	}
 	sampler_capture_end(all->sampler);
 	s->settled_ns = s->target.stop_ns + find_settle_ns(s);
+	if (cgroup_names_await(&s->names, all->host.cgroups))
+		s->settled_ns = MAX(s->settled_ns, s->target.stop_ns + NAMES_NS);
 	slot->session = 0;
 	read_pressure_end(s->result);
 	if (s->result->facts)
@@ -382,8 +390,10 @@ bool sessions_end_due(struct sessions *all, uint64_t now_ns)
 	return ended;
 }
 
-static bool is_settled(const struct session *s)
+static bool is_settled(const struct sessions *all, const struct session *s)
 {
+	if (cgroup_names_await(&s->names, all->host.cgroups))
+		return false;
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		const struct signal *signal = s->result->signals[i];
 
@@ -424,7 +434,7 @@ struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns)
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *s = all->running[i];
 
-		if (!s || !s->ending || (now_ns < s->settled_ns && !is_settled(s)))
+		if (!s || !s->ending || (now_ns < s->settled_ns && !is_settled(all, s)))
 			continue;
 		all->running[i] = NULL;
 		all->count--;

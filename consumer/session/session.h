@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "consumer/cgroup/captured.h"
+#include "consumer/cgroup/cgroup_names.h"
 #include "consumer/facts/facts_record.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/session/session_result.h"
@@ -34,10 +35,11 @@ struct session {
 	uint32_t during_ms;  /* as asked, or as much as the budgets leave */
 	/* why that is less than was asked; a literal; NULL: it is not */
 	const char *during_reason;
-	uint64_t end_ns;     /* CLOCK_MONOTONIC */
-	bool preparing;	     /* its time is over, and its signals still read what they need */
-	bool ending;	     /* has ended; waits until the ring is drained */
-	uint64_t settled_ns; /* a drain after this time has all its samples */
+	uint64_t end_ns;	   /* CLOCK_MONOTONIC */
+	bool preparing;		   /* its time is over, and its signals still read what they need */
+	struct cgroup_names names; /* that its lines have */
+	bool ending;		   /* has ended; waits until the ring is drained */
+	uint64_t settled_ns;	   /* a drain after this time has all its samples */
 };
 
 /* What the method `sessions` reports of an ended session. */

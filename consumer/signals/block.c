@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/cgroup/cgroups.h"
+#include "consumer/cgroup/cgroup_names.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/block_requests.h"
 #include "consumer/signals/signal_programs.h"
@@ -110,7 +110,7 @@ static bool is_own(const void *context, uint32_t slot)
 static char *look_up_path(const void *context, uint64_t cgroup_id)
 {
 	const struct naming *n = context;
-	const char *path = cgroups_path(n->host->cgroups, cgroup_id, 0);
+	const char *path = cgroup_names_ask(n->target->names, n->host->cgroups, cgroup_id, 0);
 
 	return path ? strdup(path) : NULL;
 }
@@ -138,6 +138,17 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 	signal_programs_drop(host->programs, SIGNAL_BLOCK);
 	block_maps_forget(&now);
 	block_maps_forget(&s->before);
+}
+
+/* Names the neighbours that were not known when the session ended. */
+static void close_block(struct signal *signal, const struct signal_host *host,
+			const struct signal_target *target)
+{
+	struct block_requests *all = &block_of(signal)->requests;
+
+	for (size_t i = 0; i < all->n_neighbours; i++)
+		cgroup_names_fill(target->names, host->cgroups, all->neighbours[i].cgroup_id,
+				  &all->neighbours[i].path, &all->neighbours[i].unnamed);
 }
 
 static uint64_t sum_open(const struct block_requests *all)
@@ -181,5 +192,6 @@ const struct signal_kind block_kind = {
 	.destroy = destroy_block,
 	.attach = attach_block,
 	.end = end_block,
+	.close = close_block,
 	.write = write_block,
 };

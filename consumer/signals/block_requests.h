@@ -44,7 +44,8 @@ struct block_neighbour {
 	uint64_t cgroup_id;
 	uint64_t requests, bytes, service_ns;
 	uint64_t disk_service_ns; /* of all cgroups: what service_ns is a part of */
-	char *path;		  /* owned; NULL: it is gone, or cannot be looked up */
+	char *path;		  /* owned; NULL: it is not known */
+	const char *unnamed;	  /* why that is so; a literal */
 };
 
 struct block_requests {

@@ -106,6 +106,7 @@ static void end_neighbours(struct signal *signal, const struct signal_host *host
 		.cgroup_id = target->cgroup_id,
 		.cgroup = target->cgroup,
 		.slot = target->slot,
+		.names = target->names,
 	};
 	const char *why;
 
@@ -119,6 +120,12 @@ static void end_neighbours(struct signal *signal, const struct signal_host *host
 		close_ledger(s);
 }
 
+static void close_neighbours(struct signal *signal, const struct signal_host *host,
+			     const struct signal_target *target)
+{
+	neighbours_close(target->names, host->cgroups, &neighbours_of(signal)->found);
+}
+
 const struct signal_kind cpu_neighbours_kind = {
 	.id = SIGNAL_NEIGHBOURS,
 	.is_auto = is_auto,
@@ -126,4 +133,5 @@ const struct signal_kind cpu_neighbours_kind = {
 	.destroy = destroy_neighbours,
 	.begin = begin_neighbours,
 	.end = end_neighbours,
+	.close = close_neighbours,
 };

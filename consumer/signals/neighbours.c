@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/cgroup/cgroup_names.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -190,7 +191,7 @@ static void add_gain(struct neighbours *n, struct gain *g, struct cgroups *cgrou
 		     const struct neighbours_of *of)
 {
 	bool named = n->count < NEIGHBOURS_NAMED && g->id != of->cgroup_id;
-	const char *path = named ? cgroups_path(cgroups, g->id, g->now->tgid) : NULL;
+	const char *path = named ? cgroup_names_ask(of->names, cgroups, g->id, g->now->tgid) : NULL;
 
 	g->own = is_own(of, g->id, g->now, path);
 	if (g->own) {
@@ -299,6 +300,13 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 	if (!counts->why && find_neighbours(pins, cgroups, of, counts, &found) < 0)
 		counts->why = unreadable;
 	*ret_found = found;
+}
+
+void neighbours_close(struct cgroup_names *names, struct cgroups *cgroups, struct neighbours *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		cgroup_names_fill(names, cgroups, n->items[i].cgroup_id, &n->items[i].path,
+				  &n->items[i].unnamed);
 }
 
 void neighbour_counts_done(struct neighbour_counts *counts)

@@ -35,8 +35,9 @@ struct neighbour_counts {
 /* A cgroup that is not the session's, without those below it. */
 struct neighbour_time {
 	uint64_t cgroup_id, cpu_ns;
-	uint64_t beside_ns; /* of that, on the CPUs that the session's cgroup ran on */
-	char *path; /* owned; NULL: the cgroup is gone, or its directory cannot be looked up */
+	uint64_t beside_ns;		 /* of that, on the CPUs that the session's cgroup ran on */
+	char *path;			 /* owned; NULL: it is not known */
+	const char *unnamed;		 /* why that is so; a literal */
 	char name[NEIGHBOUR_NAME_BYTES]; /* last component of the path, perhaps cut */
 	char comm[COMM_BYTES];		 /* of the thread that was seen first */
 };
@@ -64,6 +65,7 @@ struct neighbours_of {
 	uint64_t cgroup_id;
 	const char *cgroup; /* path */
 	uint32_t slot;
+	struct cgroup_names *names; /* of the session; NULL: none are kept */
 };
 
 /*
@@ -74,12 +76,15 @@ void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *r
 
 /*
  * Has the sampler count for one session less, and sets *ret_found to what was counted since
- * neighbours_begin, but for cpus and lasted_ns. Looks up the paths of the cgroups that had the most
- * time; may walk the hierarchy once (cgroups_path).
+ * neighbours_begin, but for cpus and lasted_ns. Asks for the paths of the cgroups that had the most
+ * time, each with a process that was seen in it.
  */
 void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 		    const struct neighbours_of *of, struct neighbour_counts *counts,
 		    struct neighbours *ret_found);
+
+/* Names those that were not known when the session ended. */
+void neighbours_close(struct cgroup_names *names, struct cgroups *cgroups, struct neighbours *n);
 
 /* Frees what `counts` owns. */
 void neighbour_counts_done(struct neighbour_counts *counts);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/cgroup/cgroups.h"
+#include "consumer/cgroup/cgroup_names.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
@@ -154,8 +154,8 @@ static void add_gain(const struct signal_host *host, const struct signal_target 
 	if (is_own(host, target, gain->cgroup_id)) {
 		blame->own_ns += gain->ns;
 	} else if (blame->count < QUEUE_BLAMED) {
-		path = cgroups_path(host->cgroups, gain->cgroup_id, 0);
-		*one = (struct queue_blamed){ gain->cgroup_id, gain->ns, NULL };
+		path = cgroup_names_ask(target->names, host->cgroups, gain->cgroup_id, 0);
+		*one = (struct queue_blamed){ .cgroup_id = gain->cgroup_id, .ns = gain->ns };
 		one->path = path ? strdup(path) : NULL;
 		blame->count++;
 	} else {
@@ -181,6 +181,14 @@ void queue_blame_end(const struct signal_host *host, const struct signal_target 
 	for (size_t i = 0; !blame.why && i < now.count; i++)
 		add_gain(host, target, &now.items[i], &blame);
 	*ret_blame = blame;
+}
+
+void queue_blame_close(const struct signal_host *host, const struct signal_target *target,
+		       struct queue_blame *blame)
+{
+	for (size_t i = 0; i < blame->count; i++)
+		cgroup_names_fill(target->names, host->cgroups, blame->items[i].cgroup_id,
+				  &blame->items[i].path, &blame->items[i].unnamed);
 }
 
 void queue_blame_forget(struct queue_counts *counts)

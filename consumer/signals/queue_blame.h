@@ -25,7 +25,8 @@ struct queue_counts {
 /* A cgroup that had the CPU, and for how much waiting: two that wait for it count twice. */
 struct queue_blamed {
 	uint64_t cgroup_id, ns;
-	char *path; /* owned; NULL: it is gone, or its directory cannot be looked up */
+	char *path;	     /* owned; NULL: it is not known */
+	const char *unnamed; /* why that is so; a literal */
 };
 
 struct queue_blame {
@@ -40,12 +41,13 @@ struct queue_blame {
 /* Notes what has been counted so far. With `empty` it first removes all. 0 or -errno. */
 int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_counts *ret_counts);
 
-/*
- * Finds what was counted since. Looks up the paths of those with the most time; may walk the
- * hierarchy once (cgroups_path).
- */
+/* Finds what was counted since, and asks for the paths of those with the most time. */
 void queue_blame_end(const struct signal_host *host, const struct signal_target *target,
 		     const struct queue_counts *before, struct queue_blame *ret_blame);
+
+/* Names those that were not known when the session ended. */
+void queue_blame_close(const struct signal_host *host, const struct signal_target *target,
+		       struct queue_blame *blame);
 
 void queue_blame_forget(struct queue_counts *counts);
 void queue_blame_done(struct queue_blame *blame);

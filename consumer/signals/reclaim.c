@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/cgroup/cgroups.h"
+#include "consumer/cgroup/cgroup_names.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/reclaim_times.h"
 #include "consumer/signals/signal_programs.h"
@@ -117,7 +117,7 @@ static bool is_own(const void *context, uint32_t slot)
 static char *look_up_path(const void *context, uint64_t cgroup_id)
 {
 	const struct naming *n = context;
-	const char *path = cgroups_path(n->host->cgroups, cgroup_id, 0);
+	const char *path = cgroup_names_ask(n->target->names, n->host->cgroups, cgroup_id, 0);
 
 	return path ? strdup(path) : NULL;
 }
@@ -145,6 +145,17 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 	signal_programs_drop(host->programs, SIGNAL_RECLAIM);
 	reclaim_maps_forget(&now);
 	reclaim_maps_forget(&s->before);
+}
+
+/* Names the neighbours that were not known when the session ended. */
+static void close_reclaim(struct signal *signal, const struct signal_host *host,
+			  const struct signal_target *target)
+{
+	struct reclaim_times *all = &reclaim_of(signal)->times;
+
+	for (size_t i = 0; i < all->n_neighbours; i++)
+		cgroup_names_fill(target->names, host->cgroups, all->neighbours[i].cgroup_id,
+				  &all->neighbours[i].path, &all->neighbours[i].unnamed);
 }
 
 static void write_kinds(const struct reclaim *s, struct jsonw *w)
@@ -197,5 +208,6 @@ const struct signal_kind reclaim_kind = {
 	.destroy = destroy_reclaim,
 	.attach = attach_reclaim,
 	.end = end_reclaim,
+	.close = close_reclaim,
 	.write = write_reclaim,
 };

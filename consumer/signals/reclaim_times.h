@@ -42,7 +42,8 @@ struct reclaim_neighbour {
 	uint64_t cgroup_id;
 	uint64_t count, pages;
 	uint64_t kind_ns[RECLAIM_KINDS_];
-	char *path; /* owned; NULL: it is gone, or cannot be looked up */
+	char *path;	     /* owned; NULL: it is not known */
+	const char *unnamed; /* why that is so; a literal */
 };
 
 struct reclaim_times {

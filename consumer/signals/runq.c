@@ -106,6 +106,12 @@ static void end_runq(struct signal *signal, const struct signal_host *host,
 	accounts_hold_leave(&s->hold, host);
 }
 
+static void close_runq(struct signal *signal, const struct signal_host *host,
+		       const struct signal_target *target)
+{
+	queue_blame_close(host, target, &runq_of(signal)->waits.blame);
+}
+
 static void write_bound(const char *key, const struct queue_histogram *h, unsigned int pct,
 			struct jsonw *w)
 {
@@ -156,5 +162,6 @@ const struct signal_kind runq_kind = {
 	.attach = attach_runq,
 	.prepare = prepare_runq,
 	.end = end_runq,
+	.close = close_runq,
 	.write = write_runq,
 };

@@ -75,7 +75,8 @@ struct signal_target {
 	uint64_t stop_ns;   /* 0 while it runs */
 	/* What the slot's counters were; borrowed, NULL after begin. */
 	const struct counter_history *counters;
-	struct timeline *timeline; /* of the session's result; NULL: no memory for one */
+	struct timeline *timeline;  /* of the session's result; NULL: no memory for one */
+	struct cgroup_names *names; /* of the session; NULL: none are kept */
 };
 
 /* How thick looks at threads came, of a signal that takes stacks by them. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/watch/oom_watch.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,15 +56,43 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/*
+ * Cuts `path`, of the victim's cgroup, down to the cgroup with the id: a limit is of that cgroup or
+ * of one above. Returns it, or NULL.
+ */
+static const char *find_above(struct cgroups *c, char *path, uint64_t id)
+{
+	uint64_t found;
+	char *slash;
+
+	while (*path) {
+		if (cgroups_id(c, path, &found) == 0 && found == id)
+			return path;
+		slash = strrchr(path, '/');
+		if (!slash)
+			return NULL;
+		*slash = '\0';
+	}
+	return NULL;
+}
+
 /* Sets the path of the limit's cgroup, where it can be told. */
 static void find_limit_path(struct kill *k)
 {
 	const struct facts_place_source *s = &k->watch->facts.place.source[FACTS_MEMORY];
-	const char *path = NULL;
+	struct cgroups *c = k->triggers->log->cgroups;
+	uint64_t id = k->victim->limit_cgroup_id;
+	const char *path = NULL, *own;
+	char above[PATH_MAX];
 
-	if (k->victim->limit_cgroup_id)
-		path = cgroups_path(k->triggers->log->cgroups, k->victim->limit_cgroup_id, 0);
-	else if (s->where == FACTS_V1 && s->path && !strcmp(last_part(s->path), k->limit_name))
+	if (id)
+		path = cgroups_path(c, id, 0);
+	if (id && !path) {
+		own = cgroups_path(c, k->event->cgroup_id, k->event->tgid);
+		snprintf(above, sizeof(above), "%s", own ? own : k->watch->path);
+		path = find_above(c, above, id);
+	}
+	if (!id && (s->where == FACTS_V1 && s->path && !strcmp(last_part(s->path), k->limit_name))
 		path = s->path;
 	if (path && strlen(path) < sizeof(k->told.limit_cgroup))
 		snprintf(k->told.limit_cgroup, sizeof(k->told.limit_cgroup), "%s", path);

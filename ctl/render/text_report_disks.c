@@ -204,7 +204,7 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 			text_s(read_number(line, "others")));
 	else
 		fprintf(out, "  beside it on %s: %s, %.0f %% of the disk's time, ",
-			device ? device : "-", path ? path : "(a cgroup that is gone)",
+			device ? device : "-", path ? path : "(a cgroup without path)",
 			json_node_double(json_node_get(line, "share")) * 100);
 	fprintf(out, "%s in %" PRIu64 " request%s\n", text_bytes(read_number(line, "bytes"), bytes),
 		read_number(line, "requests"), text_s(read_number(line, "requests")));

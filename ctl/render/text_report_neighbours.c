@@ -36,8 +36,8 @@ static void put_head(FILE *out)
 /* "/batch.slice 1.6 of 2 CPUs (stress)"; only the first says of how many. */
 static void put_named(struct said *said, const struct json_node *line, uint64_t ms, FILE *out)
 {
-	bool gone = !json_node_get(line, "neighbour");
-	const char *key = gone ? "name" : "neighbour";
+	bool unnamed = !json_node_get(line, "neighbour");
+	const char *key = unnamed ? "name" : "neighbour";
 	_cleanup_free_ char *path = member_text_value(key, json_node_get(line, key));
 	_cleanup_free_ char *comm = member_text_value("comm", json_node_get(line, "comm"));
 
@@ -45,7 +45,8 @@ static void put_named(struct said *said, const struct json_node *line, uint64_t 
 		fputs(", ", out);
 	else
 		put_head(out);
-	fprintf(out, "%s%s %.1f", gone ? "(gone) " : "", path ? path : "-", in_cpus(said, ms));
+	fprintf(out, "%s%s %.1f", unnamed ? "(no path) " : "", path ? path : "-",
+		in_cpus(said, ms));
 	if (!said->named)
 		fprintf(out, " of %.1f CPUs", (double)said->cpus);
 	if (comm && *comm)

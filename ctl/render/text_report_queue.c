@@ -117,7 +117,7 @@ static int put_neighbours(const struct store *store, const struct store_session 
 		path = member_text_value("neighbour", json_node_get(line, "neighbour"));
 		put_behind(json_node_get(line, "others") ? "other cgroups"
 			   : path			 ? path
-							 : "(a cgroup that is gone)",
+							 : "(a cgroup without path)",
 			   read_number(line, "queue_ms"), all_ms, said, out);
 	}
 	return 0;

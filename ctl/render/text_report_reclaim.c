@@ -105,7 +105,7 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", read_number(line, "others"),
 			text_s(read_number(line, "others")));
 	else
-		fprintf(out, "  beside it: %s, ", path ? path : "(a cgroup that is gone)");
+		fprintf(out, "  beside it: %s, ", path ? path : "(a cgroup without path)");
 	fprintf(out, "%" PRIu64 " ms in %" PRIu64 " stretch%s, %s reclaimed\n", ms,
 		read_number(line, "stretches"), read_number(line, "stretches") == 1 ? "" : "es",
 		text_bytes(read_number(line, "reclaimed_bytes"), bytes));

@@ -66,7 +66,7 @@ static void test_lines(void **state)
 						      .service_ns = 2 * NSEC_PER_SEC,
 						      .disk_service_ns = 3 * NSEC_PER_SEC,
 						      .path = (char *)"/batch" };
-	all.neighbours[1] = (struct block_neighbour){ .cgroup_id = 10 };
+	all.neighbours[1] = (struct block_neighbour){ .cgroup_id = 10, .unnamed = "gone" };
 	all.n_neighbours = 2;
 	all.more_neighbours = 4;
 	all.ledger = (struct ledger){ .attempted = 33, .emitted = 32 };

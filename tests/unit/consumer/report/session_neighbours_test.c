@@ -14,6 +14,7 @@ static void name_one(struct neighbours *n, const char *path, uint64_t cpu_ms)
 	*t = (struct neighbour_time){ .cgroup_id = 4711 + n->count,
 				      .cpu_ns = cpu_ms * NSEC_PER_MSEC,
 				      .path = path ? strdup(path) : NULL,
+				      .unnamed = path ? NULL : "gone",
 				      .name = "run-r12.scope",
 				      .comm = "stress" };
 	n->others_ns += t->cpu_ns;

@@ -59,7 +59,7 @@ static void test_lines(void **state)
 		.cgroup_id = 9, .count = 60, .pages = 10, .path = (char *)"/batch"
 	};
 	all.neighbours[0].kind_ns[RECLAIM_DIRECT] = 2 * NSEC_PER_SEC;
-	all.neighbours[1] = (struct reclaim_neighbour){ .cgroup_id = 10 };
+	all.neighbours[1] = (struct reclaim_neighbour){ .cgroup_id = 10, .unnamed = "gone" };
 	all.n_neighbours = 2;
 	all.more_neighbours = 4;
 	all.ledger = (struct ledger){ .attempted = 33, .emitted = 32 };

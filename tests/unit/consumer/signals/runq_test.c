@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "consumer/cgroup/cgroups.h"
@@ -196,6 +197,35 @@ static void test_beside_another(void **state)
 	signals_free(s);
 }
 
+/* A cgroup that is found after the end has its name; one that is looked for is not gone. */
+static void test_named_later(void **state)
+{
+	char name[64];
+	struct stat st;
+	struct signal *s;
+
+	if (!has_bpf()) {
+		skip();
+		return;
+	}
+	snprintf(name, sizeof(name), "%s/young", mount);
+	assert_int_equal(mkdir(name, 0755), 0);
+	assert_int_equal(stat(name, &st), 0);
+	s = signals_new(SIGNAL_RUNQ, &host, &target);
+	s->kind->attach(s, &host, &target);
+	put_neighbour(st.st_ino, SLOT, 60);
+	put_neighbour(200, SLOT, 50);
+	s->kind->end(s, &host, &target);
+	assert_null(s->queue->blame.items[0].path);
+	while (cgroups_look_awaits(&cgroups, st.st_ino))
+		cgroups_look_step(&cgroups, UINT64_MAX);
+	s->kind->close(s, &host, &target);
+	assert_string_equal(s->queue->blame.items[0].path, "/young");
+	assert_non_null(strstr(s->queue->blame.items[1].unnamed, "ended"));
+	signals_free(s);
+	rmdir(name);
+}
+
 /* A session of one process has its waits, and cannot say which cgroups it waited for. */
 static void test_one_process(void **state)
 {
@@ -254,6 +284,7 @@ UNIT_TESTS(runq)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_beside_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_named_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without, setup, teardown),
 	};

@@ -146,7 +146,7 @@ static void test_neighbours(void **state)
 						     END_CPU("3500", "400", "100"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
 	has("\nneighbours: other cgroups had /batch.slice 1.6 of 2.0 CPUs (stress), "
-	    "(gone) run-r1.scope 0.1 (cc1), 3 others 0.1; this one 0.2; idle 0.1\n");
+	    "(no path) run-r1.scope 0.1 (cc1), 3 others 0.1; this one 0.2; idle 0.1\n");
 	events_write(END_CPU("20", "400", "2580,\"unseen_ms\":1000"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
 	has("; this one 0.2; idle 1.3; idle or unseen, without a tick 0.5\n");
@@ -207,7 +207,7 @@ static void test_queue(void **state)
 	    "  1 ms    10\n"
 	    "  2 ms    20\n"
 	    "  longer  1\n"
-	    "  behind: /batch 640 ms, (a cgroup that is gone) 50 ms, threads of its own 120 ms, "
+	    "  behind: /batch 640 ms, (a cgroup without path) 50 ms, threads of its own 120 ms, "
 	    "not known 9 ms\n"
 	    "  longest: 7.0 s w\\x1b (81)\n");
 	events_write(EVENTS_END("1"));
