@@ -163,17 +163,24 @@ static uint64_t find_neighbour(struct findings_search *s, const struct queue_wai
 	return ns;
 }
 
+/*
+ * Threads of the very cgroup had the CPUs. Of a session of some of its processes these need not be
+ * its own: the kernel side counts by cgroup.
+ */
 static void find_demand(struct findings_search *s, const struct queue_waits *q, uint64_t left_ns)
 {
 	const struct finding_evidence e = { .type = "histogram", .signal = "runq" };
-	uint64_t behind_ns = q->pools.all.queue.behind_ns[QUEUE_SIBLINGS] + q->blame.own_ns;
-	char says[FINDINGS_SAYS_BYTES];
+	bool own = !s->session->by_process, alone = !own && q->pools.all.threads == 1;
+	char says[FINDINGS_SAYS_BYTES], whose[300] = "its own other threads had";
 
-	left_ns = MIN(left_ns, behind_ns);
-	snprintf(says, sizeof(says),
-		 "its threads waited %.1f s for CPUs that its own other threads had",
-		 findings_search_seconds(left_ns));
-	add_queue(s, FINDING_CPU_DEMAND, left_ns, says, &e);
+	left_ns = MIN(left_ns, queue_waits_own_ns(q));
+	if (!own)
+		snprintf(whose, sizeof(whose), "%s of %.220s had%s",
+			 alone ? "other processes" : "threads", s->session->cgroup,
+			 alone ? "" : ", its own or those of other processes");
+	snprintf(says, sizeof(says), "its threads waited %.1f s for CPUs that %s",
+		 findings_search_seconds(left_ns), whose);
+	add_queue(s, alone ? FINDING_CPU_NEIGHBOUR : FINDING_CPU_DEMAND, left_ns, says, &e);
 }
 
 /* Without the signal runq: by who ticked on the CPUs. */

@@ -332,6 +332,7 @@ void session_end(struct sessions *all, struct session *s)
 		return;
 	s->ending = true;
 	s->result->left_out = MAX(s->result->left_out, slot->left_out);
+	s->result->by_process = s->target.only_tgid || s->target.only_rule || s->target.by_process;
 	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_SEQ_CST);
 	s->result->stop_ns = s->target.stop_ns = clock_mono_ns();
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {

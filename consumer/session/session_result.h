@@ -6,6 +6,7 @@
 #ifndef TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
 #define TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "consumer/facts/facts_disks.h"
@@ -42,7 +43,8 @@ struct session_result {
 	uint32_t pre_ms;   /* as much as the recorder had */
 	uint32_t onset_ms; /* of these the last, in which the stall was already */
 	enum session_pre_limit pre_limit;
-	uint32_t left_out;	    /* cgroups below its own that were not sampled */
+	bool by_process;   /* it is of some processes of its cgroup only, or was for a time */
+	uint32_t left_out; /* cgroups below its own that were not sampled */
 	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
 	struct session_stopped stopped;
 	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */

@@ -129,7 +129,7 @@ static int print_behind(const struct store *store, const struct store_session *s
 	static const struct {
 		const char *key, *who;
 	} rest[] = {
-		{ "own_ms", "threads of its own" },
+		{ "own_ms", "its cgroup's tasks" },
 		{ "idle_ms", "nobody (the CPU woke up, or cpu.max held it back)" },
 		{ "moved_ms", "others on a CPU that it was moved from" },
 		{ "unseen_ms", "not known" },

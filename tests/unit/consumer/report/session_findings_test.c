@@ -2,6 +2,7 @@
 /* What session.end finds, from known accounts, locks and stacks; against its schema. */
 #include "consumer/report/session_findings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,6 +150,44 @@ static void test_queue(void **state)
 	session_result_free(s);
 }
 
+/* Of a session of some processes, whoever else is in the cgroup is not the process itself. */
+static void test_queue_by_process(void **state)
+{
+	static const struct {
+		bool by_process;
+		uint64_t threads;
+		const char *cause, *whose;
+	} rows[] = {
+		{ false, 1, "cpu_demand", "its own other threads had" },
+		{ true, 1, "cpu_neighbour", "other processes of " CGROUP " had" },
+		{ true, 2, "cpu_demand",
+		  "threads of " CGROUP " had, its own or those of other processes" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct queue_waits q = { .blame = { .why = "it is of one process" } };
+		struct session_result *s = new_session();
+		struct thread_pool *sum = &q.pools.all;
+		char says[256];
+		json_object *all, *end;
+
+		sum->wall_ns = 2 * NSEC_PER_SEC;
+		sum->threads = rows[i].threads;
+		sum->part_ns[ACCOUNT_QUEUE] = NSEC_PER_SEC;
+		sum->queue.behind_ns[QUEUE_SIBLINGS] = NSEC_PER_SEC;
+		s->by_process = rows[i].by_process;
+		new_signal(s, SIGNAL_RUNQ)->queue = &q;
+		end = end_of(s, &all);
+		snprintf(says, sizeof(says), "its threads waited 1.0 s for CPUs that %s",
+			 rows[i].whose);
+		assert_string_equal(get(first_of(end), "cause"), rows[i].cause);
+		assert_string_equal(get(first_of(end), "says"), says);
+		json_object_put(all);
+		s->signals[SIGNAL_RUNQ]->queue = NULL;
+		session_result_free(s);
+	}
+}
+
 /* Threads that waited for less than a tenth of the session did not stall. */
 static void test_nothing_unusual(void **state)
 {
@@ -255,7 +294,8 @@ UNIT_TESTS(session_findings)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_unknown),	    EACH(test_chain), EACH(test_queue),
-		EACH(test_nothing_unusual), EACH(test_late),  EACH(test_halts),
+		EACH(test_nothing_unusual), EACH(test_late),  EACH(test_queue_by_process),
+		EACH(test_halts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

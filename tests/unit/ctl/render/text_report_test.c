@@ -207,7 +207,7 @@ static void test_queue(void **state)
 	    "  1 ms    10\n"
 	    "  2 ms    20\n"
 	    "  longer  1\n"
-	    "  behind: /batch 640 ms, (a cgroup without path) 50 ms, threads of its own 120 ms, "
+	    "  behind: /batch 640 ms, (a cgroup without path) 50 ms, its cgroup's tasks 120 ms, "
 	    "not known 9 ms\n"
 	    "  longest: 7.0 s w\\x1b (81)\n");
 	events_write(EVENTS_END("1"));
