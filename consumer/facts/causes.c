@@ -7,6 +7,7 @@
 
 #include "consumer/facts/disk_text.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/number_text.h"
 
 #define NUMBER_BYTES 32
 #define PATH_BYTES   128
@@ -95,7 +96,7 @@ static const char *say_since(enum facts_since since)
 static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *text)
 {
 	uint64_t throttled_us, ms, quota;
-	char above[PATH_BYTES], used[64] = "that is gone";
+	char above[PATH_BYTES], pct[NUMBER_TEXT_BYTES], used[64] = "that is gone";
 	enum facts_since since;
 
 	if (!c->facts || !find_denser(c->facts, FACT_CPU_THROTTLED_TIME, &throttled_us, &ms) ||
@@ -103,7 +104,7 @@ static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *te
 		return false;
 	quota = facts_phases_limit(c->facts, FACT_CPU_QUOTA, &since);
 	if (quota != FACTS_NO_LIMIT)
-		snprintf(used, sizeof(used), "of %.4g %%", (double)quota / 1e3);
+		snprintf(used, sizeof(used), "of %s %%", number_text((double)quota / 1e3, 4, pct));
 	/* The kernel adds up the times of all CPUs. */
 	snprintf(text, CAUSES_TEXT_BYTES, "CPU quota %s%s used up: %.2f s throttled in %.1f s%s%s",
 		 used, name_above(c, FACTS_CPU, above), seconds_of_us(throttled_us),
@@ -236,6 +237,7 @@ static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint
 static bool find_memory_limit(const struct causes_case *c, uint64_t least, char *text)
 {
 	char pages[NUMBER_BYTES], reached[NUMBER_BYTES], stalled[64] = "", above[PATH_BYTES];
+	char mib[NUMBER_TEXT_BYTES];
 	enum facts_since since;
 	uint64_t limit, times;
 
@@ -246,8 +248,8 @@ static bool find_memory_limit(const struct causes_case *c, uint64_t least, char 
 		snprintf(stalled, sizeof(stalled), ", %.1f s stalled",
 			 seconds_of_ms(c->stalled_ms));
 	snprintf(text, CAUSES_TEXT_BYTES,
-		 "memory limit of %.4g MiB%s reached %s times: %s pages read back%s%s",
-		 mib_of_bytes(limit), name_above(c, FACTS_MEMORY, above),
+		 "memory limit of %s MiB%s reached %s times: %s pages read back%s%s",
+		 number_text(mib_of_bytes(limit), 4, mib), name_above(c, FACTS_MEMORY, above),
 		 group_digits(times, reached), group_digits(sum_refaults(c->facts), pages), stalled,
 		 say_since(since));
 	return true;
@@ -274,27 +276,17 @@ static bool is_write(enum facts_device_count count)
 	return count == FACTS_WBYTES || count == FACTS_WIOS;
 }
 
-/* "4.0 KiB", "4.1 MiB": a limit may be so small that it is 0.0 MiB. Returns `text`. */
-static const char *format_bytes(uint64_t bytes, char text[NUMBER_BYTES])
-{
-	bool small = bytes < (uint64_t)MIB;
-
-	snprintf(text, NUMBER_BYTES, "%.1f %s", (double)bytes / (small ? 1024.0 : (double)MIB),
-		 small ? "KiB" : "MiB");
-	return text;
-}
-
 static void say_limit(const struct use *u, const char *device, char *text)
 {
 	const char *kind = is_write(u->count) ? "writes" : "reads";
-	char requests[NUMBER_BYTES], limit[NUMBER_BYTES], used[NUMBER_BYTES];
+	char requests[NUMBER_BYTES], limit[NUMBER_TEXT_BYTES], used[NUMBER_TEXT_BYTES];
 
 	if (u->count == FACTS_RBYTES || u->count == FACTS_WBYTES)
 		snprintf(text, CAUSES_TEXT_BYTES,
 			 "disk limit of %s/s (%s) of %s used up: %s %s in %.1f s%s",
-			 format_bytes(u->limit, limit), kind, device, format_bytes(u->used, used),
-			 is_write(u->count) ? "written" : "read", seconds_of_ms(u->ms),
-			 say_since(u->since));
+			 number_text_bytes(u->limit, limit), kind, device,
+			 number_text_bytes(u->used, used), is_write(u->count) ? "written" : "read",
+			 seconds_of_ms(u->ms), say_since(u->since));
 	else
 		snprintf(
 			text, CAUSES_TEXT_BYTES,
@@ -343,7 +335,7 @@ static uint64_t sum_device(const struct facts_phases *f, const struct facts_devi
 /* The cgroup waited for a device, and the device worked for it. */
 static bool find_disk(const struct causes_case *c, uint64_t least, char *text)
 {
-	char name[DISK_TEXT_BYTES], requests[NUMBER_BYTES], bytes[NUMBER_BYTES];
+	char name[DISK_TEXT_BYTES], requests[NUMBER_BYTES], bytes[NUMBER_TEXT_BYTES];
 	const struct facts_device *best = NULL;
 	uint64_t most = 0;
 	bool writes = false;
@@ -366,8 +358,8 @@ static bool find_disk(const struct causes_case *c, uint64_t least, char *text)
 	disk_text_say(c->disks, best->major, best->minor, name);
 	snprintf(text, CAUSES_TEXT_BYTES, "%s %s %s in %s requests while this cgroup waited %.1f s",
 		 name, writes ? "wrote" : "read",
-		 format_bytes(sum_device(c->facts, best, writes ? FACTS_WBYTES : FACTS_RBYTES),
-			      bytes),
+		 number_text_bytes(sum_device(c->facts, best, writes ? FACTS_WBYTES : FACTS_RBYTES),
+				   bytes),
 		 group_digits(most, requests), seconds_of_ms(c->stalled_ms));
 	return true;
 }

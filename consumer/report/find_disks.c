@@ -16,6 +16,7 @@
 #include "consumer/signals/time_histogram.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/number_text.h"
 
 static bool is_sync(uint32_t call)
 {
@@ -60,7 +61,7 @@ static void say_disk(const struct findings_search *s, char *says, bool of_sync)
 	const struct block_disk *d = find_slowest(session_block_requests(s->session), of_sync);
 	uint64_t p50 = d ? time_histogram_percentile_ns(d->all.service, 50) : UINT64_MAX;
 	uint64_t p99 = d ? time_histogram_percentile_ns(d->all.service, 99) : UINT64_MAX;
-	char name[DISK_TEXT_BYTES];
+	char name[DISK_TEXT_BYTES], ms[NUMBER_TEXT_BYTES];
 	size_t n = strlen(says);
 	int more;
 
@@ -68,13 +69,13 @@ static void say_disk(const struct findings_search *s, char *says, bool of_sync)
 		return;
 	say_device(s, d->device, name);
 	more = snprintf(says + n, FINDINGS_SAYS_BYTES - n,
-			"; %s did %llu %s requests, half of them in at most %.3g ms", name,
+			"; %s did %llu %s requests, half of them in at most %s ms", name,
 			(unsigned long long)d->all.requests, block_requests_op_name(d->op),
-			to_ms(p50));
+			number_text(to_ms(p50), 3, ms));
 	n += more > 0 ? (size_t)more : 0;
 	if (p99 != UINT64_MAX && n < FINDINGS_SAYS_BYTES)
-		snprintf(says + n, FINDINGS_SAYS_BYTES - n, ", 99 of 100 in at most %.3g ms",
-			 to_ms(p99));
+		snprintf(says + n, FINDINGS_SAYS_BYTES - n, ", 99 of 100 in at most %s ms",
+			 number_text(to_ms(p99), 3, ms));
 }
 
 /* Returns what the session itself had of the disk, in bytes. */
@@ -161,6 +162,7 @@ void find_disks_errors(struct findings_search *s)
 	const struct block_disk *d = find_failing(all);
 	struct finding_evidence e = { .type = "disk", .signal = "block", .key = "device" };
 	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES], device[FACTS_DEVICES_BYTES];
+	char ms[NUMBER_TEXT_BYTES];
 	struct block_times sum;
 	uint64_t ns;
 
@@ -172,11 +174,11 @@ void find_disks_errors(struct findings_search *s)
 	say_device(s, d->device, name);
 	disk_text_name(s->session->disks, d->device >> 20, d->device & 0xfffff, device);
 	snprintf(e.value, sizeof(e.value), "%s", device);
-	snprintf(
-		says, sizeof(says),
-		"%llu of %llu %s requests to %s ended with an error, after %.3g ms each in the mean",
-		(unsigned long long)d->all.errors, (unsigned long long)d->all.requests,
-		block_requests_op_name(d->op), name, to_ms(d->all.error_ns / d->all.errors));
+	snprintf(says, sizeof(says),
+		 "%llu of %llu %s requests to %s ended with an error, after %s ms each in the mean",
+		 (unsigned long long)d->all.errors, (unsigned long long)d->all.requests,
+		 block_requests_op_name(d->op), name,
+		 number_text(to_ms(d->all.error_ns / d->all.errors), 3, ms));
 	/* It is told also where nobody waited for it: a disk that fails is no matter of time. */
 	findings_search_add(s, FINDING_DISK_ERROR, MAX(ns, (uint64_t)1), says, &e);
 }
@@ -240,12 +242,14 @@ static int say_syncs(const struct findings_search *s, const struct syncs *sum, u
 		     char *says)
 {
 	uint64_t ms = MAX((s->session->stop_ns - s->session->start_ns) / NSEC_PER_MSEC, 1ull);
+	char rate[NUMBER_TEXT_BYTES], mean[NUMBER_TEXT_BYTES];
 
 	return snprintf(says, FINDINGS_SAYS_BYTES,
-			"its threads waited %.1f s until writes were on disk, %llu times, %.3g a "
-			"second, %.3g ms each in the mean, most in %s",
+			"its threads waited %.1f s until writes were on disk, %llu times, %s a "
+			"second, %s ms each in the mean, most in %s",
 			findings_search_seconds(ns), (unsigned long long)sum->waits,
-			(double)sum->waits * MSEC_PER_SEC / (double)ms, to_ms(sum->ns / sum->waits),
+			number_text((double)sum->waits * MSEC_PER_SEC / (double)ms, 3, rate),
+			number_text(to_ms(sum->ns / sum->waits), 3, mean),
 			call_names_get(sum->most));
 }
 
@@ -277,11 +281,31 @@ static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 	return ns;
 }
 
+/*
+ * Returns the file that most of the threads wait for, where a disk is not what they wait for: its
+ * file system is on no device, and what the session asked of all disks took less than a quarter of
+ * the time. A process (FUSE) or another host (NFS) serves it. NULL: that is not so, or not known.
+ */
+static const struct look_on *find_served(const struct findings_search *s, uint64_t ns)
+{
+	const struct block_requests *all = session_block_requests(s->session);
+	const struct session_wait *top = session_waits_top(&s->summary->waits, ACCOUNT_IO);
+	struct block_times sum;
+
+	if (!all || !top || !top->on || top->on->kind != LOOK_ON_FILE || top->on->device >> 20 ||
+	    !top->on->fs[0])
+		return NULL;
+	sum = block_requests_sum(all);
+	return (sum.queue_ns + sum.service_ns) * 4 < ns ? top->on : NULL;
+}
+
 void find_disks(struct findings_search *s)
 {
 	uint64_t ns = s->part_ns[ACCOUNT_IO], explained_ns;
 	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_IO);
 	char says[FINDINGS_SAYS_BYTES] = "";
+	const struct look_on *served;
+	size_t n;
 
 	findings_search_say_passed(s, ACCOUNT_IO, says);
 	if (findings_search_limit(s, FINDING_DISK_LIMIT, CAUSE_ID_disk_limit, "io", says, ns))
@@ -292,9 +316,15 @@ void find_disks(struct findings_search *s)
 	explained_ns = find_sync(s, ns - MIN(ns, s->passed_ns[ACCOUNT_IO]));
 	ns -= MIN(ns, explained_ns);
 	ns -= find_cache_cold(s, ns);
+	served = find_served(s, ns);
 	findings_search_say_place(s, ACCOUNT_IO, "for disks and files", says);
-	say_disk(s, says, false);
+	n = strlen(says);
+	if (served)
+		snprintf(says + n, sizeof(says) - n, "; its file system (%.*s) is on no disk",
+			 LOOK_FS_BYTES, served->fs);
+	else
+		say_disk(s, says, false);
 	if (ns >= s->passed_ns[ACCOUNT_IO])
 		findings_search_say_passed(s, ACCOUNT_IO, says);
-	findings_search_add(s, FINDING_DISK, ns, says, &e);
+	findings_search_add(s, served ? FINDING_FILE_SERVER : FINDING_DISK, ns, says, &e);
 }

@@ -13,6 +13,9 @@
 #include "shared/findings/socket_limits.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/number_text.h"
+
+#define PEER_BYTES (SESSION_SOCKETS_ADDRESS_BYTES + 32)
 
 /* Adds to the FINDINGS_SAYS_BYTES of `says`. */
 __attribute__((format(printf, 2, 3))) static void add_text(char *says, const char *format, ...)
@@ -30,9 +33,27 @@ static double to_ms(uint64_t ns)
 	return (double)ns / (double)NSEC_PER_MSEC;
 }
 
-static double to_kib(uint64_t bytes)
+/*
+ * Writes which end is meant: "10.0.0.5:5432"; of connections that were accepted, whose key has the
+ * port of the service itself, "10.0.0.7:41234, a client of port 80", where one of them waits, or
+ * "clients of port 80 at 10.0.0.7".
+ */
+static void name_peer(const struct socket_peer *p, char text[PEER_BYTES])
 {
-	return (double)bytes / 1024;
+	char host[SESSION_SOCKETS_ADDRESS_BYTES];
+	struct socket_key key = p->key;
+
+	if (key.way != SOCKET_ACCEPTED) {
+		session_sockets_address(&key, text);
+	} else if (p->worst.peer_port) {
+		key.way = SOCKET_OPENED;
+		key.port = p->worst.peer_port;
+		session_sockets_address(&key, host);
+		snprintf(text, PEER_BYTES, "%s, a client of port %u,", host, p->key.port);
+	} else {
+		session_sockets_host(&key, host);
+		snprintf(text, PEER_BYTES, "clients of port %u at %s", p->key.port, host);
+	}
 }
 
 static struct finding_evidence evidence_of(const struct socket_peer *p)
@@ -60,10 +81,22 @@ static uint64_t half_ns(const struct socket_peer *p)
 	return time_histogram_percentile_ns(p->srtt, 50);
 }
 
+/* Whether a round trip was measured: what was sent has come there, and an answer back. */
+static bool has_round_trips(const struct socket_peer *p)
+{
+	return time_histogram_count(p->srtt) && half_ns(p) != UINT64_MAX;
+}
+
+/* Whether segments were sent again to a peer from which nothing has come back. */
+static bool is_silent(const struct socket_peer *p)
+{
+	return !time_histogram_count(p->srtt) && p->counts[SOCKET_RETRANSMITS];
+}
+
 /* Whether round trips take long, or packets wait on the way. */
 static bool is_far(const struct socket_peer *p)
 {
-	uint64_t ns = half_ns(p);
+	uint64_t ns = has_round_trips(p) ? half_ns(p) : 0;
 
 	if (ns >= SOCKET_LIMIT_FAR_MS * NSEC_PER_MSEC)
 		return true;
@@ -82,8 +115,8 @@ static bool loses_segments(const struct socket_peer *p)
 /* Whether what threads wait for at this peer is TCP's: the way to it, or its room. */
 static bool is_slow(const struct socket_peers *peers, const struct socket_peer *p)
 {
-	return is_far(p) || loses_segments(p) || is_lasting(peers, p, SOCKET_SIGN_STUCK) ||
-	       is_lasting(peers, p, SOCKET_SIGN_UNACKED);
+	return is_far(p) || loses_segments(p) || is_silent(p) ||
+	       is_lasting(peers, p, SOCKET_SIGN_STUCK) || is_lasting(peers, p, SOCKET_SIGN_UNACKED);
 }
 
 /* An address of 4 bytes that IPv6 maps is kept as one of 4 bytes. */
@@ -154,25 +187,38 @@ static struct waited_for find_most(const struct findings_search *s,
 	return most;
 }
 
+/* How many segments were sent again, and of how many: connection requests are in no sum. */
+static void say_again(const struct socket_peer *p, char *says)
+{
+	uint64_t again = p->counts[SOCKET_RETRANSMITS], all = p->counts[SOCKET_SEGMENTS];
+
+	if (all >= again && all)
+		add_text(says, ", %llu of %llu segments were sent again", (unsigned long long)again,
+			 (unsigned long long)all);
+	else if (again)
+		add_text(says, ", %llu segments were sent again", (unsigned long long)again);
+}
+
 /* "; half of the round trips to 10.0.0.5:5432 took at most 210 ms (the quickest 0.2 ms), ..." */
 static void say_way(const struct socket_peer *p, char *says)
 {
-	char address[SESSION_SOCKETS_ADDRESS_BYTES];
+	char peer[PEER_BYTES], ms[NUMBER_TEXT_BYTES], bytes[NUMBER_TEXT_BYTES];
 
-	session_sockets_address(&p->key, address);
-	add_text(says, "; half of the round trips to %s took at most %.3g ms", address,
-		 to_ms(half_ns(p)));
+	name_peer(p, peer);
+	if (has_round_trips(p))
+		add_text(says, "; half of the round trips to %s took at most %s ms", peer,
+			 number_text(to_ms(half_ns(p)), 3, ms));
+	else
+		add_text(says, "; no round trip to %s was measured", peer);
 	if (p->rtt_least_ns)
-		add_text(says, " (the quickest %.3g ms)", to_ms(p->rtt_least_ns));
-	add_text(says, ", %llu of %llu segments were sent again",
-		 (unsigned long long)p->counts[SOCKET_RETRANSMITS],
-		 (unsigned long long)p->counts[SOCKET_SEGMENTS]);
+		add_text(says, " (the quickest %s ms)", number_text(to_ms(p->rtt_least_ns), 3, ms));
+	say_again(p, says);
 	if (p->most[SOCKET_LEVEL_UNACKED])
-		add_text(says, ", up to %.1f KiB were not acknowledged",
-			 to_kib(p->most[SOCKET_LEVEL_UNACKED]));
+		add_text(says, ", up to %s were not acknowledged",
+			 number_text_bytes(p->most[SOCKET_LEVEL_UNACKED], bytes));
 	if (p->counts[SOCKET_FULL_NS])
-		add_text(says, ", up to %.1f KiB waited %.1f s for room there",
-			 to_kib(p->most[SOCKET_LEVEL_UNSENT]),
+		add_text(says, ", up to %s waited %.1f s for room there",
+			 number_text_bytes(p->most[SOCKET_LEVEL_UNSENT], bytes),
 			 findings_search_seconds(p->counts[SOCKET_FULL_NS]));
 }
 
@@ -200,7 +246,8 @@ void find_sockets_peer(struct findings_search *s)
 	findings_search_say_place(s, ACCOUNT_SOCKET, "for the other ends of sockets", says);
 	if (most.peer && !is_slow(peers, most.peer)) {
 		say_way(most.peer, says);
-		add_text(says, ": the way to it is not slow");
+		if (has_round_trips(most.peer))
+			add_text(says, ": the way to it is not slow");
 	}
 	findings_search_add_chain(s, FINDING_PEER, left_ns, says, &e, chain, 1, "; meanwhile ");
 }
@@ -236,7 +283,8 @@ static const struct socket_peer *find_sign(const struct socket_peers *peers, enu
 static void say_worst(const struct socket_peer *p, char *says)
 {
 	if (p->worst.tgid)
-		add_text(says, "; %.*s, process %u", COMM_BYTES, p->worst.comm, p->worst.tgid);
+		add_text(says, "; the socket is of %.*s, process %u", COMM_BYTES, p->worst.comm,
+			 p->worst.tgid);
 }
 
 /* Returns a listener that dropped connections though no look found its queue full; NULL. */
@@ -284,17 +332,17 @@ static void find_accept_queue(struct findings_search *s, const struct socket_pee
 static void find_reader(struct findings_search *s, const struct socket_peers *peers)
 {
 	const struct socket_peer *p = find_sign(peers, SOCKET_SIGN_UNREAD, SOCKET_LEVEL_UNREAD);
-	char address[SESSION_SOCKETS_ADDRESS_BYTES], says[FINDINGS_SAYS_BYTES] = "";
+	char peer[PEER_BYTES], bytes[NUMBER_TEXT_BYTES], says[FINDINGS_SAYS_BYTES] = "";
 	struct finding_evidence e;
 
 	if (!p)
 		return;
 	e = evidence_of(p);
-	session_sockets_address(&p->key, address);
+	name_peer(p, peer);
 	add_text(says,
-		 "what came from %s was not read: up to %.1f KiB in %llu connection%s, some of it "
+		 "what came from %s was not read: up to %s in %llu connection%s, some of it "
 		 "for %.1f s; found in %u of %u looks",
-		 address, to_kib(p->most[SOCKET_LEVEL_UNREAD]),
+		 peer, number_text_bytes(p->most[SOCKET_LEVEL_UNREAD], bytes),
 		 (unsigned long long)p->most[SOCKET_LEVEL_CONNECTIONS],
 		 p->most[SOCKET_LEVEL_CONNECTIONS] == 1 ? "" : "s",
 		 (double)p->unread_ms / MSEC_PER_SEC, p->signs[SOCKET_SIGN_UNREAD], peers->looks);
@@ -306,18 +354,19 @@ static void find_reader(struct findings_search *s, const struct socket_peers *pe
 static void find_receiver(struct findings_search *s, const struct socket_peers *peers)
 {
 	const struct socket_peer *p = find_sign(peers, SOCKET_SIGN_STUCK, SOCKET_LEVEL_UNSENT);
-	char address[SESSION_SOCKETS_ADDRESS_BYTES], says[FINDINGS_SAYS_BYTES] = "";
+	char peer[PEER_BYTES], bytes[NUMBER_TEXT_BYTES], says[FINDINGS_SAYS_BYTES] = "";
+	bool one = p && (p->key.way != SOCKET_ACCEPTED || p->worst.peer_port);
 	struct finding_evidence e;
 
 	if (!p)
 		return;
 	e = evidence_of(p);
-	session_sockets_address(&p->key, address);
+	name_peer(p, peer);
 	add_text(says,
-		 "%s does not read what is sent to it: up to %.1f KiB waited here for room there, "
+		 "%s %s not read what is sent there: up to %s waited here for room there, "
 		 "for %.1f s without any that went; found in %u of %u looks",
-		 address, to_kib(p->most[SOCKET_LEVEL_UNSENT]), (double)p->stuck_ms / MSEC_PER_SEC,
-		 p->signs[SOCKET_SIGN_STUCK], peers->looks);
+		 peer, one ? "does" : "do", number_text_bytes(p->most[SOCKET_LEVEL_UNSENT], bytes),
+		 (double)p->stuck_ms / MSEC_PER_SEC, p->signs[SOCKET_SIGN_STUCK], peers->looks);
 	if (p->counts[SOCKET_FULL_NS])
 		add_text(says, "; its room was used up for %.1f s",
 			 findings_search_seconds(p->counts[SOCKET_FULL_NS]));

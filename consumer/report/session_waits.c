@@ -382,9 +382,14 @@ static bool is_wait_of(const struct session_wait *row, uint8_t state)
 	return row->state == state && !row->idle && !row->condition;
 }
 
+const struct session_wait *session_waits_top(const struct session_waits *s, uint8_t state)
+{
+	return find_top_row(s, is_wait_of, state);
+}
+
 int session_waits_place(const struct session_waits *s, uint8_t state, char *text, size_t space)
 {
-	const struct session_wait *top = find_top_row(s, is_wait_of, state);
+	const struct session_wait *top = session_waits_top(s, state);
 	int n;
 
 	if (!top || !top->weight_ns)

@@ -98,6 +98,9 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
  */
 int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space);
 
+/* Returns the row of that state that has grown most and is not idle, or NULL. */
+const struct session_wait *session_waits_top(const struct session_waits *s, uint8_t state);
+
 /*
  * Writes ", 80 % of it in write_journal (called by commit) on the file wal.1", or "for answers of
  * 10.0.0.7:8080 (12 connections, ...) in ...", of the row of that state that has grown most.

@@ -17,6 +17,8 @@ static const struct pinned_maps pins;
 static const struct signal_host host = { .pins = &pins };
 static const struct signal_target target;
 
+static struct session_waits waits; /* where */
+
 /* Threads waited `ns` for disks, in a session of 2 s. Returns what was found. */
 static struct findings search(const struct block_requests *all, const struct call_times *calls,
 			      uint64_t ns)
@@ -28,6 +30,7 @@ static struct findings search(const struct block_requests *all, const struct cal
 	struct findings_search s = { .session = session, .summary = &summary };
 
 	assert_true(block && syscall);
+	summary.waits = waits;
 	block->block = all;
 	syscall->calls = calls;
 	session->signals[SIGNAL_BLOCK] = block;
@@ -98,6 +101,32 @@ static void test_neighbour(void **state)
 	n->service_ns = 3 * NSEC_PER_SEC;
 	n->device = 1;
 	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
+}
+
+/* A file system on no device, while the disks had little to do: a process or a host serves it. */
+static void test_served(void **state)
+{
+	struct look_on on = { .kind = LOOK_ON_FILE, .fs = "fuse.sshfs", .device = 45 };
+	struct session_wait row = { .state = ACCOUNT_IO, .on = &on, .weight_ns = NSEC_PER_SEC };
+	struct block_disk disk = { .device = NO_DEVICE, .op = BLOCK_READ, .all = took(10) };
+	struct block_requests all = { .items = &disk, .count = 1 };
+	struct findings f;
+
+	waits = (struct session_waits){ .rows = &row, .count = 1 };
+	f = found(&all);
+	assert_int_equal(f.items[0].cause, FINDING_FILE_SERVER);
+	assert_non_null(strstr(f.items[0].says, "; its file system (fuse.sshfs) is on no disk"));
+	assert_null(strstr(f.items[0].says, "requests"));
+	/* An overlay is on no device either: its files are on a disk that was busy. */
+	disk.all.service_ns = NSEC_PER_SEC;
+	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
+	disk.all.service_ns = 0;
+	on.device = 8u << 20;
+	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
+	/* What the disks did is not known. */
+	on.device = 45;
+	assert_int_equal(found(NULL).items[0].cause, FINDING_DISK);
+	waits = (struct session_waits){};
 }
 
 /* Without the signal the disk is all that can be said. */
@@ -179,9 +208,8 @@ static void test_syncs(void **state)
 UNIT_TESTS(find_disks)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_neighbour),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_neighbour), cmocka_unit_test(test_served),
+		cmocka_unit_test(test_unknown),	  cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_syncs),
 	};
 

@@ -63,6 +63,12 @@ static void has(const struct finding *f, const char *what)
 		fail_msg("no %s in: %s", what, f->says);
 }
 
+static void has_not(const struct finding *f, const char *what)
+{
+	if (strstr(f->says, what))
+		fail_msg("%s in: %s", what, f->says);
+}
+
 /* Long round trips, segments that are sent again or no acknowledgement: the way is slow. */
 static void test_slow_peer(void **state)
 {
@@ -72,7 +78,14 @@ static void test_slow_peer(void **state)
 
 	assert_int_equal(f.count, 1);
 	assert_int_equal(f.items[0].cause, FINDING_PEER);
-	has(&f.items[0], "the way to it is not slow");
+	/* No round trip was measured: it is not known whether the way is slow. */
+	has(&f.items[0], "; no round trip to 10.0.0.5:5432 was measured");
+	has_not(&f.items[0], "the way to it");
+	has_not(&f.items[0], "segments");
+	p.srtt[time_histogram_element(NSEC_PER_MSEC)] = 3;
+	p.counts[SOCKET_SEGMENTS] = 20;
+	f = found(&peers, true);
+	has(&f.items[0], ", 0 of 20 segments were sent again: the way to it is not slow");
 	p.counts[SOCKET_SEGMENTS] = 100;
 	p.counts[SOCKET_RETRANSMITS] = 5;
 	f = found(&peers, true);
@@ -87,13 +100,54 @@ static void test_slow_peer(void **state)
 	p.counts[SOCKET_RETRANSMITS] = 19;
 	p.counts[SOCKET_SEGMENTS] = 1000;
 	assert_int_equal(found(&peers, true).items[0].cause, FINDING_PEER);
+	memset(p.srtt, 0, sizeof(p.srtt));
 	p.srtt[time_histogram_element(120 * NSEC_PER_MSEC)] = 3;
 	assert_int_equal(found(&peers, true).items[0].cause, FINDING_SLOW_PEER);
 	memset(p.srtt, 0, sizeof(p.srtt));
+	p.srtt[time_histogram_element(NSEC_PER_MSEC)] = 3;
 	p.signs[SOCKET_SIGN_UNACKED] = 3;
 	assert_int_equal(found(&peers, true).items[0].cause, FINDING_PEER);
 	p.signs[SOCKET_SIGN_UNACKED] = 4;
 	assert_int_equal(found(&peers, true).items[0].cause, FINDING_SLOW_PEER);
+}
+
+/* A peer that drops connection requests: nothing has come back, whatever the ratio would be. */
+static void test_silent_peer(void **state)
+{
+	struct socket_peer p = peer_of(SOCKET_OPENED, 5432);
+	struct socket_peers peers = { .items = &p, .count = 1, .looks = 8 };
+	struct findings f;
+
+	p.counts[SOCKET_RETRANSMITS] = 4;
+	f = found(&peers, true);
+	assert_int_equal(f.count, 1);
+	assert_int_equal(f.items[0].cause, FINDING_SLOW_PEER);
+	has(&f.items[0],
+	    "; no round trip to 10.0.0.5:5432 was measured, 4 segments were sent again");
+	has_not(&f.items[0], "of 0");
+	has_not(&f.items[0], "not slow");
+}
+
+/* Of accepted connections the key has the service's own port: the client's is in the worst one. */
+static void test_end_that_is_meant(void **state)
+{
+	struct socket_peer p = peer_of(SOCKET_ACCEPTED, 80);
+	struct socket_peers peers = { .items = &p, .count = 1, .looks = 8 };
+	struct findings f;
+
+	p.signs[SOCKET_SIGN_STUCK] = 8;
+	p.most[SOCKET_LEVEL_UNSENT] = 8;
+	f = found(&peers, false);
+	has(&f.items[0], "clients of port 80 at 10.0.0.5 do not read what is sent there: up to 8 "
+			 "bytes waited");
+	p.worst = (struct socket_worst){ .tgid = 77, .peer_port = 18999, .comm = "api" };
+	f = found(&peers, false);
+	has(&f.items[0], "10.0.0.5:18999, a client of port 80, does not read what is sent there");
+	has(&f.items[0], "; the socket is of api, process 77");
+	p.signs[SOCKET_SIGN_STUCK] = 0;
+	p.signs[SOCKET_SIGN_UNREAD] = 8;
+	f = found(&peers, false);
+	has(&f.items[0], "what came from 10.0.0.5:18999, a client of port 80, was not read");
 }
 
 /* Clients of this cgroup wait: it lasts for a part of the session. */
@@ -142,8 +196,8 @@ static void test_unknown(void **state)
 UNIT_TESTS(find_sockets)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_peer),
-		cmocka_unit_test(test_clients),
+		cmocka_unit_test(test_slow_peer),	  cmocka_unit_test(test_silent_peer),
+		cmocka_unit_test(test_end_that_is_meant), cmocka_unit_test(test_clients),
 		cmocka_unit_test(test_unknown),
 	};
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shared/tools/number_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define KIB 1024.0
+#define MIB (1024.0 * 1024.0)
+
+const char *number_text(double number, int digits, char text[NUMBER_TEXT_BYTES])
+{
+	if (number >= 999.5) /* three digits of more have an exponent */
+		snprintf(text, NUMBER_TEXT_BYTES, "%.0f", number);
+	else if (number < 0.001) /* %g has an exponent from 0.0001 on */
+		snprintf(text, NUMBER_TEXT_BYTES, number > 0 ? "%.4f" : "%.0f", number);
+	else
+		snprintf(text, NUMBER_TEXT_BYTES, "%.*g", digits, number);
+	return text;
+}
+
+const char *number_text_bytes(uint64_t bytes, char text[NUMBER_TEXT_BYTES])
+{
+	double number = (double)bytes;
+
+	if (number < KIB)
+		snprintf(text, NUMBER_TEXT_BYTES, "%" PRIu64 " byte%s", bytes,
+			 bytes == 1 ? "" : "s");
+	else if (number < MIB)
+		snprintf(text, NUMBER_TEXT_BYTES, "%.1f KiB", number / KIB);
+	else
+		snprintf(text, NUMBER_TEXT_BYTES, "%.1f MiB", number / MIB);
+	return text;
+}
