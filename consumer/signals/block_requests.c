@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/signals/counter_keys.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -42,66 +43,34 @@ static void forget_gains(struct gains *gains)
 	free(gains->items);
 }
 
-/* What a counter grew by; one that was emptied meanwhile began anew. */
-static uint64_t find_growth(uint64_t before, uint64_t now)
-{
-	return now >= before ? now - before : now;
-}
-
 static void subtract_sums(const struct block_sums *before, const struct block_sums *now,
 			  struct block_times *ret_times)
 {
 	*ret_times = (struct block_times){
-		.requests = find_growth(before->requests, now->requests),
-		.bytes = find_growth(before->bytes, now->bytes),
-		.queue_ns = find_growth(before->queue_ns, now->queue_ns),
-		.service_ns = find_growth(before->service_ns, now->service_ns),
+		.requests = counter_keys_growth(before->requests, now->requests),
+		.bytes = counter_keys_growth(before->bytes, now->bytes),
+		.queue_ns = counter_keys_growth(before->queue_ns, now->queue_ns),
+		.service_ns = counter_keys_growth(before->service_ns, now->service_ns),
 		.longest_ns = now->longest_ns > before->longest_ns ? now->longest_ns : 0,
-		.errors = find_growth(before->errors, now->errors),
-		.error_ns = find_growth(before->error_ns, now->error_ns),
-		.merges = find_growth(before->merges, now->merges),
-		.unseen = find_growth(before->unissued, now->unissued),
+		.errors = counter_keys_growth(before->errors, now->errors),
+		.error_ns = counter_keys_growth(before->error_ns, now->error_ns),
+		.merges = counter_keys_growth(before->merges, now->merges),
+		.unseen = counter_keys_growth(before->unissued, now->unissued),
 	};
 	for (int i = 0; i < QUEUE_BUCKETS; i++) {
-		ret_times->queue[i] = find_growth(before->queue[i], now->queue[i]);
-		ret_times->service[i] = find_growth(before->service[i], now->service[i]);
+		ret_times->queue[i] = counter_keys_growth(before->queue[i], now->queue[i]);
+		ret_times->service[i] = counter_keys_growth(before->service[i], now->service[i]);
 	}
 }
 
-/* An element of a reading, to be sorted. */
-struct known {
-	const struct block_key *key;
-	const struct block_sums *sums;
-};
-
-static int compare_known(const void *a, const void *b)
-{
-	const struct known *x = a, *y = b;
-
-	return memcmp(x->key, y->key, sizeof(*x->key));
-}
-
-/* Returns the elements of the reading, sorted by key, to be freed; NULL without memory. */
-static struct known *sort_known(const struct block_reading *read)
-{
-	struct known *list = calloc(MAX(read->n_sums, 1u), sizeof(*list));
-
-	for (uint32_t i = 0; list && i < read->n_sums; i++)
-		list[i] = (struct known){ &read->keys[i], &read->sums[i] };
-	if (list && read->n_sums)
-		qsort(list, read->n_sums, sizeof(*list), compare_known);
-	return list;
-}
-
-static const struct block_sums *find_sums(const struct known *list, size_t count,
+static const struct block_sums *find_sums(const struct block_reading *read,
+					  const struct counter_keys *keys,
 					  const struct block_key *key)
 {
 	static const struct block_sums none;
-	const struct known wanted = { .key = key }, *found = NULL;
+	size_t at = counter_keys_find(keys, key);
 
-	if (count)
-		found = bsearch(&wanted, list, count, sizeof(*list), compare_known);
-	return found ? found->sums : &none;
+	return at < keys->count ? &read->sums[at] : &none;
 }
 
 /* The tables of the kernel side hold whatever a taken-over consumer wrote: words are checked. */
@@ -113,10 +82,11 @@ static bool is_sane(const struct block_key *key)
 static int find_gains(const struct block_reading *before, const struct block_reading *now,
 		      struct gains *ret_gains)
 {
-	_cleanup_free_ struct known *known = sort_known(before);
+	_cleanup_(counter_keys_done) struct counter_keys known = {};
+	int r = counter_keys_sort(before->keys, before->n_sums, sizeof(*before->keys), &known);
 
 	*ret_gains = (struct gains){ .items = calloc(MAX(now->n_sums, 1u), sizeof(struct gain)) };
-	if (!known || !ret_gains->items)
+	if (r < 0 || !ret_gains->items)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < now->n_sums; i++) {
 		struct gain *gain = &ret_gains->items[ret_gains->count];
@@ -124,8 +94,7 @@ static int find_gains(const struct block_reading *before, const struct block_rea
 		if (!is_sane(&now->keys[i]))
 			continue;
 		gain->key = now->keys[i];
-		subtract_sums(find_sums(known, before->n_sums, &gain->key), &now->sums[i],
-			      &gain->times);
+		subtract_sums(find_sums(before, &known, &gain->key), &now->sums[i], &gain->times);
 		ret_gains->count += gain->times.requests || gain->times.merges;
 	}
 	return 0;
@@ -359,13 +328,13 @@ static int make_neighbours(struct gains *gains, const struct block_names *names,
 static void close_ledger(const struct slot_block *before, const struct slot_block *now,
 			 struct ledger *l)
 {
-	uint64_t reused = find_growth(before->reused, now->reused);
-	uint64_t lost = find_growth(before->untracked, now->untracked) +
-			find_growth(before->unlisted, now->unlisted);
+	uint64_t reused = counter_keys_growth(before->reused, now->reused);
+	uint64_t lost = counter_keys_growth(before->untracked, now->untracked) +
+			counter_keys_growth(before->unlisted, now->unlisted);
 
 	l->lost[DROP_END_UNSEEN] = MIN(reused, lost);
 	ledger_lose(l, DROP_REQUESTS_FULL, lost - MIN(reused, lost),
-		    find_growth(before->no_memory, now->no_memory));
+		    counter_keys_growth(before->no_memory, now->no_memory));
 	l->attempted = l->emitted + ledger_lost(l);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/signals/counter_keys.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -25,6 +26,7 @@ const char *reclaim_times_kind_name(enum reclaim_kind kind)
 struct gain {
 	struct reclaim_key key;
 	struct reclaim_time time;
+	uint64_t before_ns; /* of stretches that ended in the session, before it */
 };
 
 struct gains {
@@ -37,50 +39,24 @@ static void forget_gains(struct gains *gains)
 	free(gains->items);
 }
 
-/* What a counter grew by; one that was emptied meanwhile began anew. */
-static uint64_t find_growth(uint64_t before, uint64_t now)
-{
-	return now >= before ? now - before : now;
-}
-
 static void subtract_sums(const struct reclaim_sums *before, const struct reclaim_sums *now,
 			  struct reclaim_time *ret_time)
 {
 	*ret_time = (struct reclaim_time){
-		.count = find_growth(before->count, now->count),
-		.time_ns = find_growth(before->time_ns, now->time_ns),
-		.whole_ns = find_growth(before->time_ns, now->time_ns),
+		.count = counter_keys_growth(before->count, now->count),
+		.time_ns = counter_keys_growth(before->time_ns, now->time_ns),
+		.whole_ns = counter_keys_growth(before->time_ns, now->time_ns),
 		.longest_ns = now->longest_ns > before->longest_ns ? now->longest_ns : 0,
-		.pages = find_growth(before->pages, now->pages),
-		.orphans = find_growth(before->orphans, now->orphans),
+		.pages = counter_keys_growth(before->pages, now->pages),
+		.orphans = counter_keys_growth(before->orphans, now->orphans),
 	};
 	for (int i = 0; i < QUEUE_BUCKETS; i++)
-		ret_time->steps[i] = find_growth(before->steps[i], now->steps[i]);
+		ret_time->steps[i] = counter_keys_growth(before->steps[i], now->steps[i]);
 }
 
-static bool is_same(const struct reclaim_key *a, const struct reclaim_key *b)
+/* Returns a new element of the key: `items` has room for all. */
+static struct gain *new_gain(struct gains *gains, const struct reclaim_key *key)
 {
-	return a->cgroup_id == b->cgroup_id && a->slot == b->slot && a->device == b->device &&
-	       a->kind == b->kind;
-}
-
-static const struct reclaim_sums *find_sums(const struct reclaim_reading *read,
-					    const struct reclaim_key *key)
-{
-	static const struct reclaim_sums none;
-
-	for (uint32_t i = 0; i < read->n_sums; i++)
-		if (is_same(&read->keys[i], key))
-			return &read->sums[i];
-	return &none;
-}
-
-/* Returns the element of the key, made when need be: `items` has room for all. */
-static struct gain *get_gain(struct gains *gains, const struct reclaim_key *key)
-{
-	for (size_t i = 0; i < gains->count; i++)
-		if (is_same(&gains->items[i].key, key))
-			return &gains->items[i];
 	gains->items[gains->count] = (struct gain){ .key = *key };
 	return &gains->items[gains->count++];
 }
@@ -93,7 +69,7 @@ static struct gain *get_gain(struct gains *gains, const struct reclaim_key *key)
 static void add_orphans(struct gain *gain, const struct reclaim_sums *was,
 			const struct reclaim_sums *is, uint64_t from_ns, bool untracked)
 {
-	uint64_t ends_ns = find_growth(was->orphan_ends_ns, is->orphan_ends_ns);
+	uint64_t ends_ns = counter_keys_growth(was->orphan_ends_ns, is->orphan_ends_ns);
 
 	if (untracked || ends_ns < gain->time.orphans * from_ns)
 		return;
@@ -101,19 +77,25 @@ static void add_orphans(struct gain *gain, const struct reclaim_sums *was,
 }
 
 /* The tables of the kernel side hold whatever a taken-over consumer wrote: words are checked. */
-static void add_sums(struct gains *gains, const struct reclaim_reading *before,
-		     const struct reclaim_reading *now, bool untracked)
+static int add_sums(struct gains *gains, const struct reclaim_reading *before,
+		    const struct reclaim_reading *now, bool untracked)
 {
-	for (uint32_t i = 0; i < now->n_sums; i++) {
-		const struct reclaim_sums *was = find_sums(before, &now->keys[i]);
+	static const struct reclaim_sums none;
+	_cleanup_(counter_keys_done) struct counter_keys known = {};
+	int r = counter_keys_sort(before->keys, before->n_sums, sizeof(*before->keys), &known);
+
+	for (uint32_t i = 0; r == 0 && i < now->n_sums; i++) {
+		size_t at = counter_keys_find(&known, &now->keys[i]);
+		const struct reclaim_sums *was = at < known.count ? &before->sums[at] : &none;
 		struct gain *gain;
 
 		if (now->keys[i].kind >= RECLAIM_KINDS_)
 			continue;
-		gain = get_gain(gains, &now->keys[i]);
+		gain = new_gain(gains, &now->keys[i]);
 		subtract_sums(was, &now->sums[i], &gain->time);
 		add_orphans(gain, was, &now->sums[i], before->at_ns, untracked);
 	}
+	return r;
 }
 
 static struct reclaim_key key_of(const struct reclaim_open_key *thread,
@@ -123,18 +105,6 @@ static struct reclaim_key key_of(const struct reclaim_open_key *thread,
 				     .slot = open->slot,
 				     .device = open->device,
 				     .kind = thread->kind };
-}
-
-/* Whether a reading has the same stretch. */
-static bool has_open(const struct reclaim_reading *read, const struct reclaim_open_key *thread,
-		     const struct reclaim_open *open)
-{
-	for (uint32_t i = 0; i < read->n_open; i++)
-		if (read->open_keys[i].tid == thread->tid &&
-		    read->open_keys[i].kind == thread->kind &&
-		    read->open[i].since_ns == open->since_ns)
-			return true;
-	return false;
 }
 
 /* Adds the stretches that are not over, since they or the session began. */
@@ -149,45 +119,38 @@ static void add_open(struct gains *gains, const struct reclaim_reading *before,
 		if (key.kind >= RECLAIM_KINDS_)
 			continue;
 		ns = now->at_ns - MIN(since_ns, now->at_ns);
-		gain = get_gain(gains, &key);
-		gain->time.open++;
-		gain->time.open_ns += ns;
-		gain->time.time_ns += ns;
+		gain = new_gain(gains, &key);
+		gain->time.open = 1;
+		gain->time.open_ns = gain->time.time_ns = ns;
 	}
 }
 
-/* Takes off what was before the session of stretches that ended in it. */
-static void clip_begin(struct gains *gains, const struct reclaim_reading *before,
-		       const struct reclaim_reading *now)
+/* Whether the reading `now` has the stretch of the thread that was open before. */
+static bool goes_on(const struct reclaim_reading *now, const struct counter_keys *known,
+		    const struct reclaim_open_key *thread, const struct reclaim_open *open)
 {
-	for (uint32_t i = 0; i < before->n_open; i++) {
+	size_t at = counter_keys_find(known, thread);
+
+	return at < known->count && now->open[at].since_ns == open->since_ns;
+}
+
+/* Notes what was before the session of stretches that ended in it. */
+static int note_begin(struct gains *gains, const struct reclaim_reading *before,
+		      const struct reclaim_reading *now)
+{
+	_cleanup_(counter_keys_done) struct counter_keys known = {};
+	int r = counter_keys_sort(now->open_keys, now->n_open, sizeof(*now->open_keys), &known);
+
+	for (uint32_t i = 0; r == 0 && i < before->n_open; i++) {
 		const struct reclaim_key key = key_of(&before->open_keys[i], &before->open[i]);
-		uint64_t ns = before->at_ns - MIN(before->open[i].since_ns, before->at_ns);
-		struct gain *gain;
 
-		if (key.kind >= RECLAIM_KINDS_ ||
-		    has_open(now, &before->open_keys[i], &before->open[i]))
-			continue;
-		gain = get_gain(gains, &key);
-		gain->time.time_ns -= MIN(ns, gain->time.time_ns);
+		if (key.kind < RECLAIM_KINDS_ &&
+		    !goes_on(now, &known, &before->open_keys[i], &before->open[i]))
+			new_gain(gains, &key)->before_ns =
+				before->at_ns - MIN(before->open[i].since_ns, before->at_ns);
 	}
+	return r;
 }
-
-static int find_gains(const struct reclaim_reading *before, const struct reclaim_reading *now,
-		      bool untracked, struct gains *ret_gains)
-{
-	size_t most = (size_t)now->n_sums + now->n_open + before->n_open + 1;
-
-	*ret_gains = (struct gains){ .items = calloc(most, sizeof(struct gain)) };
-	if (!ret_gains->items)
-		return -ENOMEM;
-	add_sums(ret_gains, before, now, untracked);
-	add_open(ret_gains, before, now);
-	clip_begin(ret_gains, before, now);
-	return 0;
-}
-
-/* ---- the session's own */
 
 static void add_time(struct reclaim_time *to, const struct reclaim_time *more)
 {
@@ -203,34 +166,95 @@ static void add_time(struct reclaim_time *to, const struct reclaim_time *more)
 		to->steps[i] += more->steps[i];
 }
 
+/* By kind and disk, as parts are made of them; equal keys are neighbours. */
+static int compare_gains(const void *a, const void *b)
+{
+	const struct reclaim_key *x = &((const struct gain *)a)->key;
+	const struct reclaim_key *y = &((const struct gain *)b)->key;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return memcmp(x, y, sizeof(*x));
+}
+
+/* Makes one element of each key, and takes off what was before the session. */
+static void merge_gains(struct gains *gains)
+{
+	size_t n = 0;
+
+	if (gains->count)
+		qsort(gains->items, gains->count, sizeof(*gains->items), compare_gains);
+	for (size_t i = 0; i < gains->count; i++) {
+		struct gain *last = n ? &gains->items[n - 1] : NULL;
+
+		if (!last || compare_gains(last, &gains->items[i])) {
+			gains->items[n++] = gains->items[i];
+			continue;
+		}
+		add_time(&last->time, &gains->items[i].time);
+		last->before_ns += gains->items[i].before_ns;
+	}
+	gains->count = n;
+	for (size_t i = 0; i < n; i++)
+		gains->items[i].time.time_ns -=
+			MIN(gains->items[i].before_ns, gains->items[i].time.time_ns);
+}
+
+static int find_gains(const struct reclaim_reading *before, const struct reclaim_reading *now,
+		      bool untracked, struct gains *ret_gains)
+{
+	size_t most = (size_t)now->n_sums + now->n_open + before->n_open + 1;
+	int r;
+
+	*ret_gains = (struct gains){ .items = calloc(most, sizeof(struct gain)) };
+	if (!ret_gains->items)
+		return -ENOMEM;
+	r = add_sums(ret_gains, before, now, untracked);
+	if (r < 0)
+		return r;
+	add_open(ret_gains, before, now);
+	r = note_begin(ret_gains, before, now);
+	if (r == 0)
+		merge_gains(ret_gains);
+	return r;
+}
+
+/* ---- the session's own */
+
 static bool is_empty(const struct reclaim_time *t)
 {
 	return !t->count && !t->open && !t->orphans;
 }
 
-static struct reclaim_part *find_part(const struct reclaim_times *all,
-				      const struct reclaim_key *key)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].kind == key->kind && all->items[i].device == key->device)
-			return &all->items[i];
-	return NULL;
-}
-
 /* An end without a begin is a stretch of its own, unless stretches found no room: then it is
  * theirs. */
-static void add_own(struct reclaim_times *all, const struct gain *gain, bool untracked)
+static void add_own(struct reclaim_times *all, struct reclaim_part *part, const struct gain *gain,
+		    bool untracked)
 {
-	struct reclaim_part *part = find_part(all, &gain->key);
-
-	if (!part) {
-		part = &all->items[all->count++];
-		part->kind = (enum reclaim_kind)gain->key.kind;
-		part->device = gain->key.device;
-	}
 	add_time(&part->own, &gain->time);
 	all->ledger.emitted += gain->time.count + gain->time.open;
 	all->ledger.emitted += untracked ? 0 : gain->time.orphans;
+}
+
+/* Whether the element is of another part than the one before it. */
+static bool begins_part(const struct gains *gains, size_t i)
+{
+	const struct reclaim_key *key = &gains->items[i].key, *last = &gains->items[i - !!i].key;
+
+	return !i || key->kind != last->kind || key->device != last->device;
+}
+
+/* Keeps the parts in which the session has something. */
+static void keep_own(struct reclaim_times *all)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (!is_empty(&all->items[i].own))
+			all->items[n++] = all->items[i];
+	all->count = n;
 }
 
 static int compare_parts(const void *a, const void *b)
@@ -250,18 +274,20 @@ static int make_parts(const struct gains *gains, const struct reclaim_names *nam
 	all->items = calloc(gains->count + 1, sizeof(*all->items));
 	if (!all->items)
 		return -ENOMEM;
-	for (size_t i = 0; i < gains->count; i++)
-		if (!is_empty(&gains->items[i].time) &&
-		    names->is_own(names->context, gains->items[i].key.slot))
-			add_own(all, &gains->items[i], untracked);
 	for (size_t i = 0; i < gains->count; i++) {
-		struct reclaim_part *part = find_part(all, &gains->items[i].key);
+		const struct gain *gain = &gains->items[i];
+		struct reclaim_part *part;
 
-		if (!part)
-			continue;
-		part->everybody_count += gains->items[i].time.count;
-		part->everybody_ns += gains->items[i].time.time_ns;
+		all->count += begins_part(gains, i);
+		part = &all->items[all->count - 1];
+		part->kind = (enum reclaim_kind)gain->key.kind;
+		part->device = gain->key.device;
+		part->everybody_count += gain->time.count;
+		part->everybody_ns += gain->time.time_ns;
+		if (!is_empty(&gain->time) && names->is_own(names->context, gain->key.slot))
+			add_own(all, part, gain, untracked);
 	}
+	keep_own(all);
 	if (all->count)
 		qsort(all->items, all->count, sizeof(*all->items), compare_parts);
 	for (size_t i = RECLAIM_PARTS; i < all->count; i++)
@@ -293,14 +319,21 @@ static int compare_neighbours(const void *a, const void *b)
 	return x->cgroup_id < y->cgroup_id ? -1 : x->cgroup_id > y->cgroup_id;
 }
 
+static int compare_cgroups(const void *a, const void *b)
+{
+	const struct gain *x = a, *y = b;
+
+	return x->key.cgroup_id < y->key.cgroup_id ? -1 : x->key.cgroup_id > y->key.cgroup_id;
+}
+
+/* Adds to the last of the list where it is the same: the gains are sorted by cgroup. */
 static void add_neighbour(struct reclaim_neighbour *list, size_t *count, const struct gain *gain)
 {
-	struct reclaim_neighbour *n = list;
+	struct reclaim_neighbour *n;
 
-	while (n < list + *count && n->cgroup_id != gain->key.cgroup_id)
-		n++;
-	if (n == list + *count)
+	if (!*count || list[*count - 1].cgroup_id != gain->key.cgroup_id)
 		list[(*count)++] = (struct reclaim_neighbour){ .cgroup_id = gain->key.cgroup_id };
+	n = &list[*count - 1];
 	n->count += gain->time.count;
 	n->pages += gain->time.pages;
 	n->kind_ns[gain->key.kind] += gain->time.time_ns;
@@ -325,7 +358,8 @@ static void keep_neighbours(const struct reclaim_names *names, const struct recl
 	}
 }
 
-static int make_neighbours(const struct gains *gains, const struct reclaim_names *names,
+/* Sorts the gains. */
+static int make_neighbours(struct gains *gains, const struct reclaim_names *names,
 			   struct reclaim_times *all)
 {
 	_cleanup_free_ struct reclaim_neighbour *list = calloc(gains->count + 1, sizeof(*list));
@@ -333,6 +367,8 @@ static int make_neighbours(const struct gains *gains, const struct reclaim_names
 
 	if (!list)
 		return -ENOMEM;
+	if (gains->count)
+		qsort(gains->items, gains->count, sizeof(*gains->items), compare_cgroups);
 	for (size_t i = 0; i < gains->count; i++)
 		if (gains->items[i].key.cgroup_id && !is_empty(&gains->items[i].time) &&
 		    !names->is_own(names->context, gains->items[i].key.slot))
@@ -361,11 +397,11 @@ int reclaim_times_make(const struct reclaim_reading *before, const struct reclai
 		return r;
 	}
 	ledger_lose(l, DROP_RECLAIM_FULL,
-		    find_growth(before->losses.untracked, now->losses.untracked) +
-			    find_growth(before->losses.unlisted, now->losses.unlisted),
-		    find_growth(before->losses.no_memory, now->losses.no_memory));
+		    counter_keys_growth(before->losses.untracked, now->losses.untracked) +
+			    counter_keys_growth(before->losses.unlisted, now->losses.unlisted),
+		    counter_keys_growth(before->losses.no_memory, now->losses.no_memory));
 	l->attempted = l->emitted + ledger_lost(l);
-	all.awake = find_growth(before->losses.awake, now->losses.awake);
+	all.awake = counter_keys_growth(before->losses.awake, now->losses.awake);
 	*ret_times = all;
 	return 0;
 }

@@ -5,51 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/signals/counter_keys.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
 /* ---- what was counted: the difference of two readings */
 
-/* An element of a reading, to be sorted. */
-struct known {
-	const struct socket_key *key;
-	const struct socket_sums *sums;
-};
-
-static int compare_known(const void *a, const void *b)
-{
-	const struct known *x = a, *y = b;
-
-	return memcmp(x->key, y->key, sizeof(*x->key));
-}
-
-/* Returns the elements of the reading, sorted by key, to be freed; NULL without memory. */
-static struct known *sort_known(const struct socket_reading *read)
-{
-	struct known *list = calloc(MAX(read->count, 1u), sizeof(*list));
-
-	for (uint32_t i = 0; list && i < read->count; i++)
-		list[i] = (struct known){ &read->keys[i], &read->sums[i] };
-	if (list && read->count)
-		qsort(list, read->count, sizeof(*list), compare_known);
-	return list;
-}
-
-static const struct socket_sums *find_sums(const struct known *list, size_t count,
+static const struct socket_sums *find_sums(const struct socket_reading *read,
+					   const struct counter_keys *keys,
 					   const struct socket_key *key)
 {
 	static const struct socket_sums none;
-	const struct known wanted = { .key = key }, *found = NULL;
+	size_t at = counter_keys_find(keys, key);
 
-	if (count)
-		found = bsearch(&wanted, list, count, sizeof(*list), compare_known);
-	return found ? found->sums : &none;
-}
-
-/* What a counter grew by; one that was emptied meanwhile began anew. */
-static uint64_t find_growth(uint64_t before, uint64_t now)
-{
-	return now >= before ? now - before : now;
+	return at < keys->count ? &read->sums[at] : &none;
 }
 
 static bool is_sane(const struct socket_key *key)
@@ -61,10 +30,10 @@ static void add_growth(struct socket_peer *to, const struct socket_sums *before,
 		       const struct socket_sums *now)
 {
 	for (int i = 0; i < SOCKET_COUNTS_; i++)
-		to->counts[i] += find_growth(before->counts[i], now->counts[i]);
+		to->counts[i] += counter_keys_growth(before->counts[i], now->counts[i]);
 	for (int i = 0; i < QUEUE_BUCKETS; i++) {
-		to->connect[i] += find_growth(before->connect[i], now->connect[i]);
-		to->life[i] += find_growth(before->life[i], now->life[i]);
+		to->connect[i] += counter_keys_growth(before->connect[i], now->connect[i]);
+		to->life[i] += counter_keys_growth(before->life[i], now->life[i]);
 	}
 }
 
@@ -80,20 +49,22 @@ static bool has_counts(const struct socket_sums *before, const struct socket_sum
 static int add_counted(struct socket_view *view, const struct socket_reading *before,
 		       const struct socket_reading *now, const struct socket_owner *owner)
 {
-	_cleanup_free_ struct known *known = sort_known(before);
+	_cleanup_(counter_keys_done) struct counter_keys known = {};
+	int r = counter_keys_sort(before->keys, before->count, sizeof(*before->keys), &known);
 
-	if (!known)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < now->count; i++) {
 		const struct socket_key *key = &now->keys[i];
-		const struct socket_sums *old = find_sums(known, before->count, key);
+		const struct socket_sums *old = find_sums(before, &known, key);
 
 		if (is_sane(key) && owner->is_own(owner->context, key->slot) &&
 		    has_counts(old, &now->sums[i]))
 			add_growth(socket_view_peer(view, key), old, &now->sums[i]);
 	}
 	for (int i = 0; i < SOCKET_COUNTS_; i++)
-		view->rest.counts[i] += find_growth(before->losses.rest[i], now->losses.rest[i]);
+		view->rest.counts[i] +=
+			counter_keys_growth(before->losses.rest[i], now->losses.rest[i]);
 	return 0;
 }
 
@@ -218,9 +189,10 @@ static void close_ledger(const struct socket_view *view, const struct slot_socke
 	l->emitted = view->told;
 	l->lost[DROP_LOOK_CUT] = view->cut;
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++)
-		lost += find_growth(before->lost[losses[i]], now->lost[losses[i]]);
-	ledger_lose(l, DROP_SOCKETS_FULL, lost,
-		    find_growth(before->lost[SOCKET_LOST_SHORT], now->lost[SOCKET_LOST_SHORT]));
+		lost += counter_keys_growth(before->lost[losses[i]], now->lost[losses[i]]);
+	ledger_lose(
+		l, DROP_SOCKETS_FULL, lost,
+		counter_keys_growth(before->lost[SOCKET_LOST_SHORT], now->lost[SOCKET_LOST_SHORT]));
 	l->attempted = l->emitted + ledger_lost(l);
 }
 
@@ -234,8 +206,8 @@ int socket_peers_make(struct socket_view *view, const struct socket_reading *bef
 	if (r < 0)
 		return r;
 	cut_peers(view, &all);
-	all.unlisted = find_growth(before->losses.lost[SOCKET_LOST_PEERS],
-				   now->losses.lost[SOCKET_LOST_PEERS]);
+	all.unlisted = counter_keys_growth(before->losses.lost[SOCKET_LOST_PEERS],
+					   now->losses.lost[SOCKET_LOST_PEERS]);
 	close_ledger(view, &before->losses, &now->losses, &all.ledger);
 	*ret_peers = all;
 	return 0;
