@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/facts/disk_text.h"
+#include "shared/files/namespaces.h"
 #include "shared/json/jsonw.h"
 
 static void write_from(const struct facts_phases *f, enum facts_source source, const char *cgroup,
@@ -180,7 +181,9 @@ static const char *say_error(int error)
 	case ENFILE:
 		return "no descriptor was left (LimitNOFILE)";
 	case ESRCH:
-		return "no process told its v1 cgroup, or the controller is mounted nowhere";
+		return namespaces_hide_proc()
+			       ? "no process told its v1 cgroup: /proc is mounted with hidepid="
+			       : "no process told its v1 cgroup, or the controller is mounted nowhere";
 	case EXDEV:
 		return "its processes are in the root of the v1 hierarchy, which has no limits";
 	case EBUSY:

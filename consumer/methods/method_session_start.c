@@ -10,6 +10,7 @@
 #include "consumer/io/turn.h"
 #include "consumer/methods/methods.h"
 #include "consumer/watch/binding.h"
+#include "shared/files/namespaces.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -212,7 +213,12 @@ static void release_requested(struct watch *w)
 
 static int fail_no_process(const struct start *j, struct control_error *error)
 {
-	return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", j->q.pid);
+	const char *why = namespaces_hide_proc();
+
+	if (!why)
+		return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", j->q.pid);
+	return control_error_fail(error, CONTROL_NOT_FOUND,
+				  "process %u is not there, or hidden: %s", j->q.pid, why);
 }
 
 /* Of a process that is in /proc and that the kernel has not listed: it has ended, or why not. */

@@ -35,6 +35,8 @@ int host_read(struct host *ret_host)
 	if (r < 0)
 		return r;
 	host.hidden_processes = namespaces_hide_processes();
+	host.hidden_proc = namespaces_hide_proc();
+	host.hidden_time = namespaces_hide_time();
 	host.hidden_cgroups = namespaces_hide_cgroups(host.cgroup2);
 	*ret_host = host;
 	return 0;

@@ -48,6 +48,8 @@ struct feature {
 	const char *reason, *lost;
 };
 
+#define FEATURES_MAX 24
+
 static size_t find_features(const struct telemetry *t, struct feature *f)
 {
 	static const char *const psi[] = { "psi_cpu", "psi_memory", "psi_io" };
@@ -74,6 +76,14 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 		(struct feature){ "host_cgroups", !t->host->hidden_cgroups, t->host->hidden_cgroups,
 				  "cgroups outside of what is mounted are not watched by any "
 				  "rule; a capture by pid finds no cgroup" };
+	f[n++] = (struct feature){
+		"proc_pids", !t->host->hidden_proc, t->host->hidden_proc,
+		"a capture by pid finds no process, of v1 controllers no limit is "
+		"known, names of JITs and mount points are not read: remount /proc "
+		"with gid= of a group that the consumer is in"
+	};
+	f[n++] = (struct feature){ "host_time", !t->host->hidden_time, t->host->hidden_time,
+				   "samples have the host's times and count as stale" };
 	f[n++] = (struct feature){ "open_coded_vma", t->pins->abi.vma_open_coded != 0,
 				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
 				   "mappings are read one by one, and again where they change "
@@ -107,7 +117,7 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 
 static void write_features(const struct telemetry *t, struct jsonw *w)
 {
-	struct feature features[16];
+	struct feature features[FEATURES_MAX];
 	size_t n = find_features(t, features);
 
 	jsonw_object(w, "features");

@@ -23,6 +23,9 @@ extern const preflight_call preflight_system_calls[PREFLIGHT_COUNT_];
 /* Fills in whether the capability is permitted to this process. */
 void preflight_system_capability(int capability, struct preflight_row *row);
 
+/* Says whether /proc hides processes from the consumer; `mounts` is /proc/self/mounts. */
+void preflight_system_explain_proc(const char *mounts, struct preflight_row *row);
+
 /*
  * Explains what is wrong with PSI. `error` is the errno of opening or reading /proc/pressure/cpu
  * (0: it can be read), `compiled` says whether the kernel knows PSI at all, `cmdline` is

@@ -69,6 +69,33 @@ static void probe_host_cgroups(struct preflight_probes *p, struct preflight_row 
 		say_hidden(namespaces_hide_cgroups(mount), row);
 }
 
+void preflight_system_explain_proc(const char *mounts, struct preflight_row *row)
+{
+	bool group, hides = namespaces_proc_hides(mounts, &group);
+
+	row->state = hides && !group ? PREFLIGHT_MISSING : PREFLIGHT_PRESENT;
+	if (hides)
+		PREFLIGHT_ROW_SAY(row, "/proc is mounted with hidepid=%s",
+				  group ? " and gid=: the consumer has to be in that group" : "");
+}
+
+/* The loader is root, from which nothing is hidden: what the consumer will see is in the mount. */
+static void probe_proc_pids(struct preflight_probes *p, struct preflight_row *row)
+{
+	_cleanup_free_ char *text = NULL;
+	int r = read_small_file("/proc/self/mounts", &text);
+
+	if (r < 0)
+		preflight_row_failed(row, -r);
+	else
+		preflight_system_explain_proc(text, row);
+}
+
+static void probe_host_time(struct preflight_probes *p, struct preflight_row *row)
+{
+	say_hidden(namespaces_hide_time(), row);
+}
+
 void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
 				  struct preflight_row *row)
 {
@@ -261,6 +288,8 @@ const preflight_call preflight_system_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_cgroup2] = probe_cgroup2,
 	[PREFLIGHT_host_pids] = probe_host_pids,
 	[PREFLIGHT_host_cgroups] = probe_host_cgroups,
+	[PREFLIGHT_proc_pids] = probe_proc_pids,
+	[PREFLIGHT_host_time] = probe_host_time,
 	[PREFLIGHT_psi] = probe_psi,
 	[PREFLIGHT_psi_cgroup] = probe_psi_cgroup,
 	[PREFLIGHT_lockdown] = probe_lockdown,

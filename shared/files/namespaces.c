@@ -2,14 +2,18 @@
 #include "shared/files/namespaces.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+
+#include "shared/tools/cleanup.h"
 
 /* Inode numbers of the namespaces that the kernel starts with (include/linux/proc_ns.h). */
 #define PID_INIT_INO	0xEFFFFFFCu
 #define CGROUP_INIT_INO 0xEFFFFFFBu
+#define TIME_INIT_INO	0xEFFFFFFAu
 
 static bool is_initial(const char *path, ino_t initial)
 {
@@ -23,6 +27,61 @@ const char *namespaces_hide_processes(void)
 	return is_initial("/proc/self/ns/pid", PID_INIT_INO)
 		       ? NULL
 		       : "it runs in a pid namespace of its own, or without the host's /proc";
+}
+
+/* Everybody may read this file of each process, unless the mount hides it. */
+const char *namespaces_hide_proc(void)
+{
+	_cleanup_close_ int fd = open("/proc/1/cgroup", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 || (errno != ENOENT && errno != EPERM && errno != EACCES)
+		       ? NULL
+		       : "/proc is mounted with hidepid=, which hides the processes of other users";
+}
+
+/* Returns whether the options "rw,hidepid=invisible,gid=5" have `key` with a value but these. */
+static bool has_option(const char *options, size_t bytes, const char *key, const char *off,
+		       const char *off_too)
+{
+	size_t key_bytes = strlen(key), n;
+
+	for (const char *end = options + bytes; options < end; options += n + 1) {
+		n = strcspn(options, ", ");
+		if (n > key_bytes && !memcmp(options, key, key_bytes))
+			return (n - key_bytes != strlen(off) ||
+				memcmp(options + key_bytes, off, strlen(off)) != 0) &&
+			       (n - key_bytes != strlen(off_too) ||
+				memcmp(options + key_bytes, off_too, strlen(off_too)) != 0);
+	}
+	return false;
+}
+
+bool namespaces_proc_hides(const char *text, bool *ret_group)
+{
+	static const char mark[] = " /proc proc ";
+	bool hides = false;
+
+	*ret_group = false;
+	/* The last mount covers those before. */
+	for (const char *at = strstr(text, mark); at; at = strstr(at, mark)) {
+		size_t bytes;
+
+		at += strlen(mark);
+		bytes = strcspn(at, " \n");
+		hides = has_option(at, bytes, "hidepid=", "0", "off");
+		*ret_group = has_option(at, bytes, "gid=", "0", "");
+	}
+	return hides;
+}
+
+const char *namespaces_hide_time(void)
+{
+	struct stat st;
+
+	/* Without the file the kernel has no time namespaces. */
+	return stat("/proc/self/ns/time", &st) < 0 || st.st_ino == TIME_INIT_INO
+		       ? NULL
+		       : "it runs in a time namespace of its own";
 }
 
 /* Every cgroup but the root of the hierarchy has this file (CFTYPE_NOT_ON_ROOT). */

@@ -33,11 +33,12 @@ static json_object *find_missing(json_object *line, const char *feature)
 	return NULL;
 }
 
-static json_object *start_line(const char *processes, const char *cgroups)
+static json_object *start_line(const char *processes, const char *cgroups, const char *proc)
 {
 	const struct agent_gap gap = {};
 
 	fake->a.host.hidden_processes = processes;
+	fake->a.host.hidden_proc = fake->a.host.hidden_time = proc;
 	fake->a.host.hidden_cgroups = cgroups;
 	agent_events_start(&fake->a.telemetry, &gap);
 	return fake_last(fake, "agent.start");
@@ -51,10 +52,12 @@ static void test_namespaces(void **state)
 
 	if (!fake)
 		skip();
-	whole = start_line(NULL, NULL);
+	whole = start_line(NULL, NULL, NULL);
 	assert_null(find_missing(whole, "host_pids"));
 	assert_null(find_missing(whole, "host_cgroups"));
-	part = start_line("processes are hidden", "cgroups are hidden");
+	assert_null(find_missing(whole, "proc_pids"));
+	assert_null(find_missing(whole, "host_time"));
+	part = start_line("processes are hidden", "cgroups are hidden", "hidepid=");
 	one = find_missing(part, "host_pids");
 	assert_non_null(one);
 	assert_string_equal(fake_text(one, "reason"), "processes are hidden");
@@ -63,6 +66,11 @@ static void test_namespaces(void **state)
 	assert_non_null(one);
 	assert_string_equal(fake_text(one, "reason"), "cgroups are hidden");
 	assert_non_null(strstr(fake_text(one, "lost"), "not watched"));
+	one = find_missing(part, "proc_pids");
+	assert_non_null(one);
+	assert_string_equal(fake_text(one, "reason"), "hidepid=");
+	assert_non_null(strstr(fake_text(one, "lost"), "gid="));
+	assert_non_null(find_missing(part, "host_time"));
 }
 
 UNIT_TESTS(agent_events)

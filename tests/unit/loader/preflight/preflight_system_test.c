@@ -33,10 +33,34 @@ static void psi_is_told_apart(void **state)
 	}
 }
 
+/* A mount of /proc that hides processes, with and without a group that sees them. */
+static void proc_is_told_apart(void **state)
+{
+	static const struct {
+		const char *mounts, *says;
+		enum preflight_state expected;
+	} cases[] = {
+		{ "proc /proc proc rw,nosuid 0 0\n", "", PREFLIGHT_PRESENT },
+		{ "proc /proc proc rw,hidepid=off 0 0\n", "", PREFLIGHT_PRESENT },
+		{ "proc /proc proc rw,hidepid=2 0 0\n", "hidepid=", PREFLIGHT_MISSING },
+		{ "proc /proc proc rw,gid=5,hidepid=invisible 0 0\n", "in that group",
+		  PREFLIGHT_PRESENT },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct preflight_row row = { .state = PREFLIGHT_UNKNOWN };
+
+		preflight_system_explain_proc(cases[i].mounts, &row);
+		assert_int_equal(row.state, cases[i].expected);
+		assert_non_null(strstr(row.detail, cases[i].says));
+	}
+}
+
 UNIT_TESTS(preflight_system)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(psi_is_told_apart),
+		cmocka_unit_test(proc_is_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

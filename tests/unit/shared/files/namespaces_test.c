@@ -4,9 +4,11 @@
 #include "tests/unit/shared/unit_testing.h"
 
 #include <limits.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,6 +68,77 @@ static void tells_new_namespaces(void **state)
 	assert_int_equal(in_namespaces(0, hidden), 0);
 }
 
+/* Another user in a mount of /proc that hides processes. */
+static int hidden_proc(void)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("proc", "/proc", "proc", 0, "hidepid=2") < 0)
+		return 90;
+	if (namespaces_hide_proc() || setuid(65534) < 0)
+		return 91;
+	return namespaces_hide_proc() ? 1 : 0;
+}
+
+static int shown_proc(void)
+{
+	return setuid(65534) < 0 ? 91 : namespaces_hide_proc() ? 1 : 0;
+}
+
+/* Root sees all processes; another user sees none of root's. */
+static void tells_hidden_proc(void **state)
+{
+	int r;
+
+	if (getuid() || namespaces_hide_proc())
+		skip();
+	r = in_namespaces(CLONE_NEWNS | CLONE_NEWPID, hidden_proc);
+	if (r < 0 || r == 90)
+		skip();
+	assert_int_equal(r, 1);
+	assert_int_equal(in_namespaces(0, shown_proc), 0);
+}
+
+static void tells_proc_options(void **state)
+{
+	static const struct {
+		const char *text;
+		bool hides, group;
+	} rows[] = {
+		{ "", false, false },
+		{ "proc /proc proc rw,nosuid,relatime 0 0\n", false, false },
+		{ "proc /proc proc rw,hidepid=0 0 0\n", false, false },
+		{ "proc /proc proc rw,hidepid=1 0 0\n", true, false },
+		{ "proc /proc proc rw,relatime,gid=27,hidepid=invisible 0 0\n", true, true },
+		{ "proc /proc proc rw,hidepid=ptraceable,gid=0 0 0\n", true, false },
+		{ "proc /srv/proc proc rw,hidepid=2 0 0\n", false, false },
+		{ "proc /proc proc rw,hidepid=2 0 0\nproc /proc proc rw 0 0\n", false, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool group;
+
+		assert_int_equal(namespaces_proc_hides(rows[i].text, &group), rows[i].hides);
+		assert_int_equal(group, rows[i].group);
+	}
+}
+
+static int hidden_time(void)
+{
+	return namespaces_hide_time() ? 1 : 0;
+}
+
+static void tells_time(void **state)
+{
+	int r;
+
+	if (namespaces_hide_time())
+		skip();
+	r = in_namespaces(CLONE_NEWTIME, hidden_time);
+	if (r < 0)
+		skip();
+	assert_int_equal(r, 1);
+}
+
 /* A mount that begins at a cgroup below the root shows a part. */
 static void tells_a_part(void **state)
 {
@@ -84,8 +157,9 @@ static void tells_a_part(void **state)
 UNIT_TESTS(namespaces)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_new_namespaces),
-		cmocka_unit_test(tells_a_part),
+		cmocka_unit_test(tells_new_namespaces), cmocka_unit_test(tells_a_part),
+		cmocka_unit_test(tells_hidden_proc),	cmocka_unit_test(tells_proc_options),
+		cmocka_unit_test(tells_time),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
