@@ -50,6 +50,29 @@ struct feature {
 
 #define FEATURES_MAX 24
 
+/* What it sees of the host. Returns how many features that are. */
+static size_t find_host(const struct host *host, struct feature *f)
+{
+	size_t n = 0;
+
+	f[n++] = (struct feature){ "host_pids", !host->hidden_processes, host->hidden_processes,
+				   "processes outside of this pid namespace, and those that ran "
+				   "before the consumer, are not found; what is watched for them "
+				   "ends at the next scan" };
+	f[n++] = (struct feature){ "host_cgroups", !host->hidden_cgroups, host->hidden_cgroups,
+				   "cgroups outside of what is mounted are not watched by any "
+				   "rule; a capture by pid finds no cgroup" };
+	f[n++] = (struct feature){
+		"proc_pids", !host->hidden_proc, host->hidden_proc,
+		"a capture by pid finds no process, of v1 controllers no limit is "
+		"known, names of JITs and mount points are not read: remount /proc "
+		"with gid= of a group that the consumer is in"
+	};
+	f[n++] = (struct feature){ "host_time", !host->hidden_time, host->hidden_time,
+				   "samples have the host's times and count as stale" };
+	return n;
+}
+
 static size_t find_features(const struct telemetry *t, struct feature *f)
 {
 	static const char *const psi[] = { "psi_cpu", "psi_memory", "psi_io" };
@@ -67,23 +90,7 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 	f[n++] = (struct feature){ "landlock", t->self->landlock_abi > 0,
 				   "the kernel has no Landlock",
 				   "files are closed to the consumer by their modes alone" };
-	f[n++] = (struct feature){ "host_pids", !t->host->hidden_processes,
-				   t->host->hidden_processes,
-				   "processes outside of this pid namespace, and those that ran "
-				   "before the consumer, are not found; what is watched for them "
-				   "ends at the next scan" };
-	f[n++] =
-		(struct feature){ "host_cgroups", !t->host->hidden_cgroups, t->host->hidden_cgroups,
-				  "cgroups outside of what is mounted are not watched by any "
-				  "rule; a capture by pid finds no cgroup" };
-	f[n++] = (struct feature){
-		"proc_pids", !t->host->hidden_proc, t->host->hidden_proc,
-		"a capture by pid finds no process, of v1 controllers no limit is "
-		"known, names of JITs and mount points are not read: remount /proc "
-		"with gid= of a group that the consumer is in"
-	};
-	f[n++] = (struct feature){ "host_time", !t->host->hidden_time, t->host->hidden_time,
-				   "samples have the host's times and count as stale" };
+	n += find_host(t->host, f + n);
 	f[n++] = (struct feature){ "open_coded_vma", t->pins->abi.vma_open_coded != 0,
 				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
 				   "mappings are read one by one, and again where they change "

@@ -92,7 +92,7 @@ static void find_limit_path(struct kill *k)
 		snprintf(above, sizeof(above), "%s", own ? own : k->watch->path);
 		path = find_above(c, above, id);
 	}
-	if (!id && (s->where == FACTS_V1 && s->path && !strcmp(last_part(s->path), k->limit_name))
+	if (!id && s->where == FACTS_V1 && s->path && !strcmp(last_part(s->path), k->limit_name))
 		path = s->path;
 	if (path && strlen(path) < sizeof(k->told.limit_cgroup))
 		snprintf(k->told.limit_cgroup, sizeof(k->told.limit_cgroup), "%s", path);

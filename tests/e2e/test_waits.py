@@ -5,6 +5,7 @@
 import json
 import os
 import random
+import signal
 import socket
 import time
 
@@ -44,6 +45,40 @@ def of_function(stacks, name):
 
 def weight_ms(stacks):
     return sum(s["weight_ns"] for s in stacks) / 1e6
+
+
+def halt(t, how, process, group):
+    """Halts the process from outside; returns what lets it go on."""
+    freeze = group.folder / "cgroup.freeze"
+    if how == "frozen":
+        freeze.write_text("1")
+        t.after.insert(0, lambda: freeze.exists() and freeze.write_text("0"))
+        return lambda: freeze.write_text("0")
+    os.kill(process.pid, signal.SIGSTOP)
+    return lambda: os.kill(process.pid, signal.SIGCONT)
+
+
+@pytest.mark.parallel(2)
+@pytest.mark.core
+@pytest.mark.parametrize("how", ["frozen", "stopped"])
+@pytest.mark.parametrize("workload", [("burn_cpu", 30, 1), ("waits", 30, "journal")], ids=["burns", "waits"])
+def test_halted(t, how, workload):
+    """A program that burns CPU, and one that waits for work, are frozen or stopped: nothing else is said of them."""
+    agent = t.agent(rules(rule("halted", comm=t.comm)))
+    group = t.cgroup()
+    words = [t.folder / word if word == "journal" else word for word in workload[1:]]
+    process = t.spawn(workload[0], *words, name=t.comm, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(0.5)
+    go_on = halt(t, how, process, group)
+    time.sleep(0.3)
+    end, stacks = capture(t, agent, group)
+    go_on()
+    mine = [s for s in stacks if s["pid"] == process.pid and s["phase"] == "during"]
+    check(mine and {s.get("wait") for s in mine} == {how}, f"{[(s['state'], s.get('wait')) for s in mine]}")
+    check(how in end["headline"] and end["findings"][0]["cause"] == how, f"{end['headline']}: {end['findings']}")
+    pool = agent.find("pool", session=end["session"], pid=process.pid)
+    check(pool and all(set(p["blocked_ns"]) == {how} for p in pool), f"{pool}")
 
 
 @pytest.mark.parallel(2)
@@ -251,7 +286,7 @@ def test_scaled(t):
     end = agent.wait("session.end", session=answer["session"], seconds=15)
     stacks = [s for s in agent.stacks(answer["session"], "offcpu") if s.get("phase") == "during" and "count" in s]
     scale = end["looks"]["scale"]
-    check(scale["groups"] >= 4 and scale["least"] <= scale["most"] <= 2, f"{scale}")
+    check(scale["groups"] >= 4 and scale["least"] <= scale["most"], f"{scale}")
     check(end["looks"]["free_cpu_ms"] <= end["looks"]["cpu_ms"], f"{end['looks']}")
     lines = {line["pool"]: line for line in agent.find("pool", session=answer["session"]) if line.get("pid") == process.pid}
     exact, weighed = 0, 0

@@ -55,7 +55,7 @@ static void test_lines(void **state)
 	q.n_longest = 1;
 	q.blame.count = 2;
 	q.blame.items[0] = (struct queue_blamed){ 9, 640 * NSEC_PER_MSEC, (char *)"/batch" };
-	q.blame.items[1] = (struct queue_blamed){ 10, 9 * NSEC_PER_MSEC, NULL };
+	q.blame.items[1] = (struct queue_blamed){ 10, 9 * NSEC_PER_MSEC, NULL, "gone" };
 	q.blame.rest = 3;
 	q.blame.rest_ns = NSEC_PER_MSEC;
 	s = new_session(&q, &ledger, 8192);

@@ -6,6 +6,7 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
