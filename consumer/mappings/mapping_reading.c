@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "consumer/symbols/vdso.h"
 #include "shared/tools/macro.h"
 
 void mapping_reading_done(struct mapping_reading *in)
@@ -24,8 +25,10 @@ static int find_module(struct mapping_reading *in, const struct mapping_record *
 						.written_ns = record->written_ns,
 						.generation = record->generation };
 
+	const struct file_identity vdso = vdso_identity(record->start, record->end);
+
 	if (record->flags & MAPPING_VDSO)
-		return symbols_module(in->symbols, &none, "[vdso]", false, ret_module);
+		return symbols_module(in->symbols, &vdso, VDSO_PATH, false, ret_module);
 	if (record->flags & MAPPING_ANON)
 		return symbols_module(in->symbols, &none, "[anon]", true, ret_module);
 	return symbols_module(in->symbols, &identity, *path ? path : "[unknown]", false,

@@ -38,7 +38,9 @@ enum reason module_file_open(const struct module *m, struct elf_image *ret_image
 		return REASON_ANONYMOUS;
 	if (m->deleted)
 		return is_memory_file(m) ? REASON_MEMORY_FILE : REASON_DELETED;
-	if (strcmp(m->path, "[vdso]") == 0)
+	if (strcmp(m->path, VDSO_PATH) == 0 && !vdso_is_own(&m->identity))
+		return REASON_OTHER_IMAGE;
+	if (strcmp(m->path, VDSO_PATH) == 0)
 		return vdso_image(ret_image) < 0 ? REASON_NO_FILE : REASON_NONE;
 	reason = elf_file_open(m->path, &m->identity, &image, &vague);
 	if (reason != REASON_NONE)

@@ -6,6 +6,9 @@
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
+
+#include "shared/tools/macro.h"
 
 #define VDSO_BYTES_MAX (64u << 10)
 
@@ -31,4 +34,14 @@ int vdso_image(struct elf_image *ret_image)
 		.bytes = bytes,
 	};
 	return 0;
+}
+
+struct file_identity vdso_identity(uint64_t start, uint64_t end)
+{
+	struct elf_image own;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	bool same = start > UINT32_MAX && vdso_image(&own) == 0 &&
+		    end - start == ALIGN_UP(own.bytes, page);
+
+	return (struct file_identity){ .bytes = same ? 0 : end - start };
 }

@@ -102,6 +102,8 @@ static void test_read(void **state)
 	assert_true(mappings_find(&m, 0xa000)->module->anonymous);
 	assert_string_equal(mappings_find(&m, 0xa000)->module->path, "[anon]");
 	assert_string_equal(mappings_find(&m, 0xcfff)->module->path, "[vdso]");
+	/* Below 4 GiB it is that of a process of 32 bits. */
+	assert_int_equal(mappings_find(&m, 0xcfff)->module->identity.bytes, 0x1000);
 	assert_null(mappings_find(&m, 0xd000));
 	assert_null(mappings_find(&m, UINT64_MAX));
 	mappings_runtime(&m, &runtime);
