@@ -38,6 +38,7 @@ void build_ids_add(struct build_ids *b, struct module *m)
 	if (idmap_put(&b->files, key, m) < 0)
 		m->same_id = NULL;
 	m->listed = true;
+	b->changes++;
 }
 
 void build_ids_remove(struct build_ids *b, struct module *m)
@@ -52,28 +53,38 @@ void build_ids_remove(struct build_ids *b, struct module *m)
 	*place = m->same_id;
 	m->same_id = NULL;
 	m->listed = false;
+	b->changes++;
 	if (first)
 		idmap_put(&b->files, key, first);
 	else
 		idmap_remove(&b->files, key);
 }
 
-/* Modules in the table are identified: their build-ids do not change any more. */
-struct module *build_ids_find(const struct build_ids *b, const uint8_t *id, uint8_t bytes)
+bool build_ids_tell(const uint8_t *id, uint8_t bytes)
 {
-	struct module *any = NULL;
+	while (bytes > 0 && id[bytes - 1] == 0)
+		bytes--;
+	return bytes >= BUILD_ID_BYTES_MIN;
+}
 
-	if (bytes == 0 || bytes > BUILD_ID_BYTES)
+/* Modules in the table are identified: their build-ids do not change any more. */
+static struct module *skip_others(struct module *m, const uint8_t *id, uint8_t bytes)
+{
+	while (m && !build_ids_same(m->build_id, m->build_id_bytes, id, bytes))
+		m = m->same_id;
+	return m;
+}
+
+struct module *build_ids_first(const struct build_ids *b, const uint8_t *id, uint8_t bytes)
+{
+	if (bytes > BUILD_ID_BYTES || !build_ids_tell(id, bytes))
 		return NULL;
-	for (struct module *i = idmap_get(&b->files, key_of(b, id, bytes)); i; i = i->same_id) {
-		if (!build_ids_same(i->build_id, i->build_id_bytes, id, bytes))
-			continue;
-		if (i->symbols)
-			return i;
-		if (!any)
-			any = i;
-	}
-	return any;
+	return skip_others(idmap_get(&b->files, key_of(b, id, bytes)), id, bytes);
+}
+
+struct module *build_ids_next(const struct module *m)
+{
+	return skip_others(m->same_id, m->build_id, m->build_id_bytes);
 }
 
 bool build_ids_same(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t b_bytes)

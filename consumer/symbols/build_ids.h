@@ -14,6 +14,7 @@
 struct build_ids {
 	struct idmap files; /* hash of a build-id -> the first module of a chain by `same_id` */
 	uint64_t seed;	    /* of the hash, because build-ids are foreign */
+	uint32_t changes;   /* modules that came or went */
 };
 
 void build_ids_init(struct build_ids *b, uint64_t seed);
@@ -29,10 +30,17 @@ void build_ids_add(struct build_ids *b, struct module *m);
 void build_ids_remove(struct build_ids *b, struct module *m);
 
 /*
- * Returns a module with that build-id, preferably one with a table; NULL when there is none, or for
- * 0 bytes.
+ * Returns the first module with that build-id, as build_ids_next the one after `m`; NULL when there
+ * is none, or for a build-id that tells nothing (build_ids_tell).
  */
-struct module *build_ids_find(const struct build_ids *b, const uint8_t *id, uint8_t bytes);
+struct module *build_ids_first(const struct build_ids *b, const uint8_t *id, uint8_t bytes);
+struct module *build_ids_next(const struct module *m);
+
+/*
+ * Whether a build-id tells builds apart: the kernel may have filled up with zeros one of fewer than
+ * BUILD_ID_BYTES_MIN bytes, which was made by hand.
+ */
+bool build_ids_tell(const uint8_t *id, uint8_t bytes);
 
 /*
  * Whether two build-ids are the same, when the kernel may have filled one up with zeros. At most 64

@@ -21,9 +21,6 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Limit of files that one search for a build-id asks the broker for; it takes the newest ones. */
-#define BORROW_MAX 16
-
 int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_symbols)
 {
 	_cleanup_free_ struct symbols *s = calloc(1, sizeof(*s));
@@ -121,30 +118,6 @@ static bool make_room(struct symbols *s)
 	return s->table_bytes < s->max_bytes || s->table_bytes == 0;
 }
 
-/*
- * Stores the file's build-id; false when the file had another one before, or the kernel reported
- * another one. The kernel's may be wrong: a process may have mapped one file over another between
- * its sample and the reading of its mappings. So the next one that the kernel reports counts again.
- */
-static bool identify_file(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
-{
-	bool same = true;
-
-	pthread_mutex_lock(&s->modules.lock);
-	if (m->build_id_bytes > 0)
-		same = build_ids_same(m->build_id, m->build_id_bytes, id, bytes);
-	if (!same)
-		__atomic_store_n(&m->build_id_known, m->identified, __ATOMIC_RELAXED);
-	if (same && bytes > 0) {
-		memcpy(m->build_id, id, bytes);
-		m->build_id_bytes = bytes;
-		m->identified = true;
-	}
-	pthread_mutex_unlock(&s->modules.lock);
-	build_ids_add(&s->ids, m);
-	return same;
-}
-
 /* Reads the table from an opened file, if that is the module's file. */
 static enum reason read_image(struct symbols *s, struct module *m, const struct elf_image *image)
 {
@@ -159,7 +132,7 @@ static enum reason read_image(struct symbols *s, struct module *m, const struct 
 	r = elf_symbols_read(image, image->memory ? NULL : &options, &table);
 	if (r < 0)
 		return reason_of_elf(r);
-	if (!identify_file(s, m, table->id.bytes, table->id.n)) {
+	if (!symbols_identify(s, m, table->id.bytes, table->id.n)) {
 		elf_symbols_free(table);
 		return REASON_OTHER_FILE;
 	}
@@ -225,80 +198,6 @@ static const char *load_table(struct symbols *s, struct module *m)
 	return m->unreadable;
 }
 
-/* Returns a file that is known to have the build-id of `m`, or NULL. */
-static struct module *find_same(struct symbols *s, const struct module *m)
-{
-	uint8_t id[SYMBOLS_BUILD_ID_MAX], bytes = modules_id_of(&s->modules, m, id);
-
-	return build_ids_find(&s->ids, id, bytes);
-}
-
-/* Reads the build-id of an opened file and closes the file. */
-static void ask_image(struct symbols *s, struct module *m, struct elf_image *image)
-{
-	struct build_id id;
-
-	if (build_id_read_mapped(image, &id) == 0)
-		identify_file(s, m, id.bytes, id.n);
-	cleanup_close(&image->fd);
-}
-
-/*
- * Reads the build-ids of the newest files that the host's path does not give, through the broker,
- * each once. Returns the file with the module's build-id, or NULL.
- */
-static struct module *find_borrowed(struct symbols *s, const struct module *m)
-{
-	struct module *file;
-	size_t asked = 0;
-
-	for (size_t i = s->identified; i-- > 0 && asked < BORROW_MAX;) {
-		struct elf_image image = { .fd = -1 };
-
-		file = modules_at(&s->modules, i);
-		if (modules_same_build_id(&s->modules, file, m))
-			return file;
-		if (file->path[0] != '/' || modules_has_id(&s->modules, file) || file->loaded ||
-		    file->asked || !module_file_may_borrow(&s->file, file, REASON_NO_FILE))
-			continue;
-		file->asked = true;
-		asked++;
-		module_file_borrow(&s->file, file, REASON_NO_FILE, &image);
-		if (image.fd < 0)
-			continue;
-		ask_image(s, file, &image);
-		file = find_same(s, m);
-		if (file)
-			return file;
-	}
-	return NULL;
-}
-
-/*
- * Returns the mapped file with the module's build-id, or NULL. First reads the build-ids of the
- * files that were added since the last call, each once: four small reads, no symbols.
- */
-static struct module *resolve_module(struct symbols *s, struct module *m)
-{
-	struct module *file;
-
-	if (m->resolved)
-		return m->resolved;
-	while ((file = modules_at(&s->modules, s->identified)) != NULL) {
-		struct elf_image image = { .fd = -1 };
-
-		if (file->path[0] == '/' && !file->identified &&
-		    module_file_open(file, &image) == REASON_NONE)
-			ask_image(s, file, &image);
-		s->identified++;
-	}
-	file = find_same(s, m);
-	if (!file)
-		file = find_borrowed(s, m);
-	m->resolved = file;
-	return file;
-}
-
 static void touch_module(struct symbols *s, struct module *m)
 {
 	m->epoch = s->epoch;
@@ -336,20 +235,19 @@ static const char *prettify_name(struct symbols *s, struct module *m, const char
  */
 static struct module *find_table(struct symbols *s, struct module *m, const char **ret_why)
 {
-	struct module *other = NULL;
+	bool known = __atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED);
+	struct module *other = known && !m->symbols ? symbols_find_copy(s, m) : NULL;
 
-	if (!m->symbols && __atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED))
-		other = find_same(s, m);
-	if (other && other->symbols) {
-		*ret_why = NULL;
+	*ret_why = NULL;
+	if (other)
 		return other;
-	}
 	*ret_why = load_table(s, m);
-	if (*ret_why && other && other != m && !load_table(s, other)) {
-		*ret_why = NULL;
-		return other;
-	}
-	return m;
+	if (*ret_why && known)
+		other = symbols_find_sole(s, m);
+	if (!other || load_table(s, other))
+		return m;
+	*ret_why = NULL;
+	return other;
 }
 
 int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool caller,
@@ -360,7 +258,7 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
 	if (!m->anonymous && m->path[0] == '\0') {
-		m = resolve_module(s, m);
+		m = symbols_resolve(s, m);
 		if (!m)
 			return count_nameless(s, reason_word(REASON_UNKNOWN_BUILD_ID), ret_name);
 	}

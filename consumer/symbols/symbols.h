@@ -74,6 +74,9 @@ struct module {
 	struct pretty *pretty; /* demangled names of `symbols` that were needed */
 	bool loaded;
 	struct module *resolved;      /* of a module without a file: the file with its build-id */
+	uint32_t resolved_at;	      /* when: by `changes` of build_ids.h */
+	uint64_t digest;	      /* of its file's names (elf_digest.h); 0: not known */
+	bool digested;		      /* that was tried */
 	struct module *older, *newer; /* list of the modules with a table, by last use */
 	struct module *same_id;	      /* next with the same hash of the build-id */
 	uint64_t retry_ns; /* when an unreadable file may be tried again, CLOCK_MONOTONIC */

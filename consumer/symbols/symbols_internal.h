@@ -26,6 +26,30 @@ struct symbols {
 	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as counted in stats */
 };
 
+/*
+ * Stores the file's build-id; false when the file had another one before, or the kernel reported
+ * another one. The kernel's may be wrong: a process may have mapped one file over another between
+ * its sample and the reading of its mappings. So the next one that the kernel reports counts again.
+ */
+bool symbols_identify(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes);
+
+/* ---- symbols_builds.c: files of one build. An id alone does not make two files copies. */
+
+/* Returns a file with a table of which `m` is a copy, or NULL. */
+struct module *symbols_find_copy(struct symbols *s, struct module *m);
+
+/*
+ * Returns the file with the build-id of `m`, whose own file cannot be read or is not known; NULL
+ * when there is none, or when files with that id differ from one another.
+ */
+struct module *symbols_find_sole(struct symbols *s, const struct module *m);
+
+/*
+ * As symbols_find_sole, for a module of which only the build-id is known. First reads the build-ids
+ * of the files that were added since the last call, each once: four small reads, no symbols.
+ */
+struct module *symbols_resolve(struct symbols *s, struct module *m);
+
 /* Frees the table of a module that has one. */
 void symbols_evict_table(struct symbols *s, struct module *m);
 

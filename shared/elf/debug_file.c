@@ -51,9 +51,11 @@ static bool is_same_build(const struct elf_image *image, const struct elf_links 
 	r = build_id_read(image, &id);
 	if (r < 0 && r != -ENODATA)
 		return false;
-	if (links->id.n > 0)
+	if (links->id.n >= BUILD_ID_BYTES_MIN)
 		return build_id_same(&id, &links->id);
-	return by_link && id.n == 0 && compute_crc(image, &crc) == 0 && crc == links->crc;
+	if (id.n != links->id.n || memcmp(id.bytes, links->id.bytes, id.n) != 0)
+		return false;
+	return by_link && compute_crc(image, &crc) == 0 && crc == links->crc;
 }
 
 static int try_path(const char *path, const struct elf_links *links, bool by_link,
@@ -76,7 +78,7 @@ static int open_by_build_id(const struct debug_file *f, const struct elf_links *
 {
 	char path[PATH_BYTES], hex[2 * BUILD_ID_BYTES_MAX + 1] = "";
 
-	if (links->id.n < 2)
+	if (links->id.n < BUILD_ID_BYTES_MIN)
 		return -ENOENT;
 	for (size_t i = 0; i < links->id.n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", links->id.bytes[i]);

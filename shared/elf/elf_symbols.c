@@ -53,6 +53,29 @@ static int read_symtab(struct reading *in)
 	return elf_gather_symbols(&in->gather, &in->gather.file, s);
 }
 
+/*
+ * Whether the code of both files lies alike, in the same order of sections: two programs may have
+ * one build-id. Of files that were moved the first segments tell how far.
+ */
+static bool is_laid_out_alike(const struct elf_reader *a, const struct elf_reader *b)
+{
+	uint64_t bias = elf_reader_base(b) - elf_reader_base(a);
+	size_t at = 0;
+
+	for (size_t i = 0; i < a->section_count; i++) {
+		const Elf64_Shdr *s = &a->sections[i];
+
+		if (!(s->sh_flags & SHF_EXECINSTR))
+			continue;
+		while (at < b->section_count && (b->sections[at].sh_addr != s->sh_addr + bias ||
+						 b->sections[at].sh_size != s->sh_size))
+			at++;
+		if (at++ == b->section_count)
+			return false;
+	}
+	return true;
+}
+
 /* Adds the symbols of another file of the same build. */
 static int read_other(struct reading *in, const struct elf_image *image)
 {
@@ -66,7 +89,7 @@ static int read_other(struct reading *in, const struct elf_image *image)
 	r = elf_reader_sections(&other);
 	if (r < 0)
 		return r;
-	s = find_section(&other, SHT_SYMTAB);
+	s = is_laid_out_alike(&in->gather.file, &other) ? find_section(&other, SHT_SYMTAB) : NULL;
 	if (!s || s->sh_type == SHT_NOBITS)
 		return -ENODATA;
 	return elf_gather_symbols(&in->gather, &other, s);

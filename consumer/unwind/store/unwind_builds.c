@@ -91,13 +91,19 @@ static int make_room(struct unwind_builds *b, uint32_t elements, uint32_t *ret_f
 	return 0;
 }
 
+/* Whether rows of one file are right for the other: two files may have one build-id. */
+static bool is_same_build(const struct unwind_layout *a, const struct unwind_layout *b)
+{
+	return a->digest == b->digest && a->build_id_bytes == b->build_id_bytes &&
+	       memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
+}
+
 struct unwind_build *unwind_builds_find(struct unwind_builds *b, const struct unwind_layout *layout)
 {
-	for (size_t i = 0; layout->build_id_bytes > 0 && i < UNWIND_FILES_MAX; i++) {
+	for (size_t i = 0; layout->digest != 0 && i < UNWIND_FILES_MAX; i++) {
 		struct unwind_build *build = &b->items[i];
 
-		if (build->live && build->layout.build_id_bytes == layout->build_id_bytes &&
-		    memcmp(build->layout.build_id, layout->build_id, layout->build_id_bytes) == 0)
+		if (build->live && is_same_build(&build->layout, layout))
 			return build;
 	}
 	return NULL;
@@ -168,7 +174,7 @@ int unwind_builds_write(const struct unwind_build *build, const struct unwind_ta
 
 void unwind_builds_remove(struct unwind_builds *b, struct unwind_build *build)
 {
-	build->layout.build_id_bytes = 0; /* if its elements stay taken, no find returns it */
+	build->layout.digest = 0; /* if its elements stay taken, no find returns it */
 	build->holds--;
 	give_up(b, build);
 }

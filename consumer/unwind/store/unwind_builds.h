@@ -35,7 +35,8 @@ int unwind_builds_init(struct unwind_builds *b, uint32_t pool_elements);
 void unwind_builds_done(struct unwind_builds *b);
 
 /*
- * Returns the live build with this build-id; NULL when there is none, or the file has no build-id.
+ * Returns the live build that was compiled from a copy of this file: of the same build-id and
+ * digest. NULL when there is none, or the file has no build-id of BUILD_ID_BYTES_MIN bytes.
  */
 struct unwind_build *unwind_builds_find(struct unwind_builds *b,
 					const struct unwind_layout *layout);

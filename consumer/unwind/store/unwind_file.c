@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shared/elf/build_id.h"
+#include "shared/elf/elf_digest.h"
 #include "shared/elf/elf_reader.h"
 
 /* The kernel maps whole pages, so the bytes before a segment in its first page are mapped too. */
@@ -60,6 +61,9 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
 		take_segment(&layout, &e.segments[i]);
 	elf_reader_done(&e);
+	if (r == 0 && id.n >= BUILD_ID_BYTES_MIN &&
+	    elf_digest_read(image, ELF_DIGEST_ROWS, &layout.digest) < 0)
+		layout.digest = 0;
 	if (r == 0)
 		*ret_layout = layout;
 	return r;

@@ -26,6 +26,7 @@ struct unwind_layout {
 	uint8_t build_id[BUILD_ID_BYTES_MAX];
 	uint8_t build_id_bytes; /* 0: none */
 	uint64_t build_id_address;
+	uint64_t digest; /* of what rows are made from (elf_digest.h); 0: not known */
 };
 
 /*

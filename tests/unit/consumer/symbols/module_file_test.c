@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/symbols.h"
 #include "shared/elf/reason.h"
 #include "tests/unit/consumer/symbols/specimen_testing.h"
@@ -227,6 +228,81 @@ static void test_one_table_for_copies(void **state)
 	symbols_free(s);
 }
 
+/* Writes a copy of the specimen, with `from` replaced by `to` (of its length) in all of it. */
+static struct module *copy_of(struct symbols *s, const char *from, const char *to, char *path)
+{
+	_cleanup_free_ char *data = NULL;
+	size_t bytes, length = strlen(from);
+	struct module *m;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(io_read_file(AT_FDCWD, paths[PIE], 1 << 20, &data, &bytes), 0);
+	for (size_t i = 0; i + length <= bytes; i++)
+		if (memcmp(data + i, from, length) == 0)
+			memcpy(data + i, to, length);
+	assert_int_equal(write(fd, data, bytes), bytes);
+	close(fd);
+	m = module_of(s, path);
+	return m;
+}
+
+/* Two files of one build-id: a copy shares the table, another program does not. */
+static void test_other_file_of_one_id(void **state)
+{
+	char same[] = "/tmp/trocar-copy-XXXXXX", other[] = "/tmp/trocar-copy-XXXXXX";
+	struct symbols *s = fresh(1 << 20);
+	struct module *here = module_of(s, paths[PIE]), *m, *by_id;
+	uint8_t id[BUILD_ID_BYTES] = { 0 };
+	struct symbols_stats stats;
+	struct symbol_name name;
+	uint32_t size;
+	uint64_t offset = offset_of(paths[PIE], "specimen_local", &size);
+
+	assert_int_equal(symbols_user(s, here, offset, false, &name), 0);
+	memcpy(id, here->build_id, here->build_id_bytes);
+	assert_int_equal(symbols_module_by_build_id(s, id, &by_id), 0);
+	assert_int_equal(symbols_user(s, by_id, offset, false, &name), 0);
+	m = copy_of(s, "specimen_local", "specimen_local", same);
+	symbols_learn_build_id(s, m, id);
+	assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
+	assert_string_equal(name.fn, "specimen_local");
+	assert_int_equal(symbols_user(s, by_id, offset, false, &name), 0);
+	symbols_stats(s, &stats);
+	assert_int_equal(stats.files_read, 1);
+	m = copy_of(s, "specimen_local", "specimen_other", other);
+	symbols_learn_build_id(s, m, id);
+	assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
+	assert_string_equal(name.fn, "specimen_other");
+	/* Which of the two it is, nothing says. */
+	expect_why(s, by_id, "unknown_build_id");
+	symbols_free(s);
+	unlink(same);
+	unlink(other);
+}
+
+/* A short build-id was made by hand, and says nothing of another file. */
+static void test_short_id(void **state)
+{
+	uint8_t id[BUILD_ID_BYTES] = { 1, 2, 3 };
+	char path[] = "/tmp/trocar-copy-XXXXXX";
+	struct symbols *s = fresh(1 << 20);
+	struct module *m, *by_id;
+
+	assert_false(build_ids_tell(id, 8));
+	assert_false(build_ids_tell(id, 0));
+	id[7] = 1;
+	assert_true(build_ids_tell(id, 8));
+	assert_true(build_ids_tell(id, BUILD_ID_BYTES));
+	id[7] = 0;
+	m = copy_of(s, "specimen_local", "specimen_local", path);
+	symbols_learn_build_id(s, m, id);
+	assert_int_equal(symbols_module_by_build_id(s, id, &by_id), 0);
+	expect_why(s, by_id, "unknown_build_id");
+	symbols_free(s);
+	unlink(path);
+}
+
 UNIT_TESTS(module_file)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +312,8 @@ UNIT_TESTS(module_file)
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_build_id_borrowed),
 		cmocka_unit_test(test_one_table_for_copies),
+		cmocka_unit_test(test_other_file_of_one_id),
+		cmocka_unit_test(test_short_id),
 	};
 
 	int r;

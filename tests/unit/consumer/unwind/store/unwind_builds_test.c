@@ -18,7 +18,7 @@ static const struct unwind_table table = {
 
 static struct unwind_layout layout(uint8_t id)
 {
-	return (struct unwind_layout){ .build_id = { id }, .build_id_bytes = 20 };
+	return (struct unwind_layout){ .build_id = { id }, .build_id_bytes = 20, .digest = 7 };
 }
 
 static int add(struct unwind_builds *b, uint8_t id, struct unwind_build **ret_build)
@@ -54,7 +54,10 @@ static void test_room(void **state)
 	l = layout(2);
 	assert_ptr_equal(unwind_builds_find(&b, &l), build[1]);
 	assert_int_equal(b.count, 4);
-	/* A file without a build-id is nobody else's. */
+	/* Another file has that build-id too. */
+	l.digest++;
+	assert_null(unwind_builds_find(&b, &l));
+	/* A file without a build-id is no copy of another one. */
 	l = (struct unwind_layout){ 0 };
 	assert_null(unwind_builds_find(&b, &l));
 	unwind_builds_done(&b);
