@@ -15,6 +15,7 @@
 #include "consumer/symbols/pretty.h"
 #include "consumer/symbols/symbols_internal.h"
 #include "shared/elf/debug_file.h"
+#include "shared/elf/elf_call.h"
 #include "shared/elf/elf_symbols.h"
 #include "shared/elf/reason.h"
 #include "shared/tools/cleanup.h"
@@ -250,6 +251,28 @@ static struct module *find_table(struct symbols *s, struct module *m, const char
 	return other;
 }
 
+/* The code of a module, for elf_symbols_find_caller. */
+struct code {
+	struct symbols *s;
+	struct module *m;
+};
+
+/* Whether a call may end at the offset. Reads the code of the file, which is rarely asked for. */
+static bool has_call(void *context, uint64_t offset)
+{
+	struct code *c = context;
+	struct module_entry *entry = &c->m->entries[offset / 16 % MODULE_ENTRIES];
+	struct elf_image image = { .fd = -1 };
+
+	if (entry->known && entry->offset == offset)
+		return entry->has_call;
+	*entry = (struct module_entry){ .offset = offset, .known = true, .has_call = true };
+	if (module_file_open_any(&c->s->file, c->m, &image) == REASON_NONE)
+		entry->has_call = elf_call_ends_at(&image, offset);
+	cleanup_close(&image.fd);
+	return entry->has_call;
+}
+
 int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool caller,
 		 struct symbol_name *ret_name)
 {
@@ -266,7 +289,9 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	if (why)
 		return count_nameless(s, why, ret_name);
 	touch_module(s, m);
-	raw = caller ? elf_symbols_find_caller(m->symbols, offset, &start)
+	raw = caller ? elf_symbols_find_caller(
+			       m->symbols, offset,
+			       &(struct elf_code){ has_call, &(struct code){ s, m } }, &start)
 		     : elf_symbols_find(m->symbols, offset, &start);
 	if (!raw) {
 		why = reason_word(m->symbols->cut ? REASON_TOO_LARGE : REASON_NO_SYMBOL);

@@ -33,7 +33,14 @@
 #define SYMBOLS_KERNEL_SOON_NS 2000000000ULL
 #define SYMBOLS_KERNEL_AGE_NS  60000000000ULL
 
-#define MODULE_PLACES 4 /* places of a module that are kept, the last ones seen */
+#define MODULE_PLACES  4 /* places of a module that are kept, the last ones seen */
+#define MODULE_ENTRIES 4 /* its functions of which it is known how they are entered */
+
+/* Whether a call may end where a function begins. */
+struct module_entry {
+	uint64_t offset;
+	bool known, has_call;
+};
 
 /* A mapping of a module. The broker needs it to open the file. */
 struct module_place {
@@ -73,8 +80,9 @@ struct module {
 	struct elf_symbols *symbols;
 	struct pretty *pretty; /* demangled names of `symbols` that were needed */
 	bool loaded;
-	struct module *resolved;      /* of a module without a file: the file with its build-id */
-	uint32_t resolved_at;	      /* when: by `changes` of build_ids.h */
+	struct module *resolved; /* of a module without a file: the file with its build-id */
+	uint32_t resolved_at;	 /* when: by `changes` of build_ids.h */
+	struct module_entry entries[MODULE_ENTRIES]; /* by the low bits of the offset */
 	uint64_t digest;	      /* of its file's names (elf_digest.h); 0: not known */
 	bool digested;		      /* that was tried */
 	struct module *older, *newer; /* list of the modules with a table, by last use */

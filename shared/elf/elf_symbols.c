@@ -295,28 +295,20 @@ const char *elf_symbols_find(const struct elf_symbols *s, uint64_t offset, uint6
 	return name_table_text(&s->names, (size_t)i);
 }
 
-/* Whether a C library calls the code so to which a signal's handler returns. */
-static bool is_signal_return(const char *name)
-{
-	static const char *const names[] = { "__restore_rt", "__restore", "__kernel_rt_sigreturn" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 const char *elf_symbols_find_caller(const struct elf_symbols *s, uint64_t offset,
-				    uint64_t *ret_start)
+				    const struct elf_code *code, uint64_t *ret_start)
 {
-	uint64_t start;
+	uint64_t start, start_before;
 	const char *name = elf_symbols_find(s, offset, &start);
+	const char *before = elf_symbols_find(s, offset > 0 ? offset - 1 : 0, &start_before);
 
-	if (name && start == offset && is_signal_return(name)) {
+	if (name && start == offset && !code->has_call(code->context, offset)) {
 		*ret_start = start;
 		return name;
 	}
-	return elf_symbols_find(s, offset > 0 ? offset - 1 : 0, ret_start);
+	if (before)
+		*ret_start = start_before;
+	return before;
 }
 
 size_t elf_symbols_bytes(const struct elf_symbols *s)

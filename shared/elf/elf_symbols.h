@@ -69,13 +69,19 @@ const char *elf_symbols_after(const struct elf_symbols *s, uint64_t offset);
  */
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t offset, uint64_t *ret_start);
 
+/* Where the code of a file is: whether a call may end at a file offset, as elf_call_ends_at. */
+struct elf_code {
+	bool (*has_call)(void *context, uint64_t offset);
+	void *context;
+};
+
 /*
  * The same for return address `offset`: the call stands before it, and may be its function's last
- * instruction. Only the code that ends a signal's handler was not called: the kernel makes its
- * first byte the handler's return address.
+ * instruction. Code is asked only about the first byte of a function: without a call before it, the
+ * function was entered there, as the code is that ends a signal's handler.
  */
 const char *elf_symbols_find_caller(const struct elf_symbols *s, uint64_t offset,
-				    uint64_t *ret_start);
+				    const struct elf_code *code, uint64_t *ret_start);
 
 /* Returns the bytes of heap that it holds. */
 size_t elf_symbols_bytes(const struct elf_symbols *s);

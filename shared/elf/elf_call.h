@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_call.h: tells return addresses that a call left from those that were put on a stack by
+ * others: the kernel for a signal's handler, makecontext(3), a runtime for its fibres. A call
+ * stands before the first kind; the second one is the first byte of a function.
+ */
+#ifndef TROCAR_SHARED_ELF_ELF_CALL_H
+#define TROCAR_SHARED_ELF_ELF_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared/elf/elf_reader.h"
+
+/*
+ * Whether a call instruction may end at a file offset. True also where it is not known: for another
+ * machine than x86 and arm64, or bytes that cannot be read. Reads at most 40 bytes.
+ */
+bool elf_call_ends_at(const struct elf_image *image, uint64_t offset);
+
+#endif
