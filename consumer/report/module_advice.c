@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/module_advice.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,27 +17,17 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/*
- * Writes the name of Debian's package of debug symbols for a library: "libfoo.so.1" is in libfoo1,
- * "libfoo2.so.1" in libfoo2-1 (Debian Policy 8.1). False if `base` has no such form.
- */
-static bool debug_package(const char *base, char *package, size_t space)
+/* glibc's package of debug symbols alone is named differently. */
+static bool is_glibc(const char *base)
 {
-	const char *so = strstr(base, ".so.");
-	size_t name = so ? (size_t)(so - base) : 0, version;
+	static const char *const files[] = { "libc.so.",       "libm.so.",  "libmvec.so.",
+					     "libpthread.so.", "libdl.so.", "librt.so.",
+					     "libresolv.so.",  "ld-linux" };
 
-	if (strncmp(base, "lib", 3) != 0 || name < 4 || name > NAME_MAX_BYTES)
-		return false;
-	version = strspn(so + 4, "0123456789");
-	if (version == 0)
-		return false;
-	/* glibc's packages alone are named differently. */
-	snprintf(package, space, "%.*s%s%.*s-%s", (int)name, base,
-		 isdigit((unsigned char)base[name - 1]) ? "-" : "", (int)version, so + 4,
-		 name == 4 && base[3] == 'c' ? "dbg" : "dbgsym");
-	for (char *c = package; *c; c++)
-		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
-	return true;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (!strncmp(base, files[i], strlen(files[i])))
+			return true;
+	return false;
 }
 
 /* Whether a shell takes the path for one word, and there is room for it in a sentence. */
@@ -62,21 +51,25 @@ static bool is_packaged(const char *path)
 	return false;
 }
 
-/* Commands of Debian, whose archive debian-debug has the packages -dbgsym, and of Fedora. */
+/*
+ * Commands of Debian, whose archive debian-debug has the packages -dbgsym, and of Fedora. Packages
+ * of Debian may have the path without its /usr, and only dpkg knows their names: libcrypto.so.3 is
+ * in libssl3.
+ */
 static void write_remedy(const char *module, char *text, size_t space)
 {
-	char package[2 * NAME_MAX_BYTES];
+	const char *path = !strncmp(module, "/usr/", 5) ? module + 4 : module;
 
 	if (!is_packaged(module))
 		snprintf(text, space, "install its debug symbols, or build it without strip");
-	else if (debug_package(base_name(module), package, sizeof(package)))
-		snprintf(text, space, "apt install %.140s%s, or dnf debuginfo-install %s", package,
-			 strstr(package, "-dbgsym") ? " (from debian-debug)" : "", module);
+	else if (is_glibc(base_name(module)))
+		snprintf(text, space, "apt install libc6-dbg, or dnf debuginfo-install %s", module);
 	else
-		snprintf(text, space,
-			 "apt install $(dpkg -S %s | cut -d: -f1)-dbgsym (from debian-debug), or "
-			 "dnf debuginfo-install %s",
-			 module, module);
+		snprintf(
+			text, space,
+			"apt install $(dpkg -S '*%s' | cut -d: -f1)-dbgsym (from debian-debug), or "
+			"dnf debuginfo-install %s",
+			path, module);
 }
 
 bool module_advice(const char *module, const char *why, bool broken,

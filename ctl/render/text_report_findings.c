@@ -46,19 +46,23 @@ const char *text_report_findings_help(const struct json_node *finding)
 	return NULL;
 }
 
-/* Prints what usually helps against the first. */
-static void print_help(const struct json_node *finding, FILE *out)
+/* Prints what usually helps, below the first finding of each cause. */
+static void print_help(const struct json_node *findings, const struct json_node *finding, FILE *out)
 {
 	const char *helps = text_report_findings_help(finding);
+	const struct json_node *before = json_node_first(findings);
 
-	if (helps)
+	while (before != finding && text_report_findings_help(before) != helps)
+		before = json_node_next(before);
+	if (helps && before == finding)
 		fprintf(out, "  what helps: %s\n", helps);
 }
 
 /* Prints those of one kind of time, below `head` where there are any. */
 static int print_findings(const struct json_node *end, const char *of, const char *head, FILE *out)
 {
-	const struct json_node *finding = json_node_first(json_node_get(end, "findings"));
+	const struct json_node *findings = json_node_get(end, "findings");
+	const struct json_node *finding = json_node_first(findings);
 	int e = 0;
 
 	for (; e == 0 && finding; finding = json_node_next(finding)) {
@@ -67,6 +71,7 @@ static int print_findings(const struct json_node *end, const char *of, const cha
 		fputs(head, out);
 		head = "";
 		e = print_finding(finding, out);
+		print_help(findings, finding, out);
 	}
 	return e;
 }
@@ -104,6 +109,5 @@ int text_report_findings(const struct store *store, const struct store_session *
 	if (e == 0)
 		e = print_findings(end, "session", "  and what lasted for so much of the session\n",
 				   out);
-	print_help(json_node_first(json_node_get(end, "findings")), out);
 	return e;
 }

@@ -87,6 +87,7 @@ static void put_quality(const struct json_node *start, const struct json_node *e
 {
 	const struct json_node *verdict = json_node_get(end, "verdict");
 	const struct json_node *advice = json_node_first(json_node_get(end, "advice"));
+	bool debug_archive = false;
 	enum terminal_style style = json_node_equals(verdict, "complete")  ? STYLE_GOOD
 				    : json_node_equals(verdict, "partial") ? STYLE_WARN
 									   : STYLE_BAD;
@@ -105,7 +106,13 @@ static void put_quality(const struct json_node *start, const struct json_node *e
 		_cleanup_free_ char *text = member_text_value("", advice);
 
 		fprintf(out, "  advice: %s\n", text ? text : "-");
+		debug_archive |= text && strstr(text, "(from debian-debug)");
 	}
+	if (debug_archive)
+		fputs("  debian-debug: packages come from there with this line in "
+		      "/etc/apt/sources.list, MIRROR and CODENAME as in its others: deb "
+		      "MIRROR/debian-debug CODENAME-debug main\n",
+		      out);
 }
 
 int text_report_head_quality(const struct store *store, const struct store_session *session,

@@ -13,16 +13,20 @@ static void test_sentences(void **state)
 	} cases[] = {
 		{ "/usr/lib/libfoo.so.1", "stripped", true,
 		  "libfoo.so.1 was built without frame pointers and without symbols: apt install "
-		  "libfoo1-dbgsym (from debian-debug), or dnf debuginfo-install "
-		  "/usr/lib/libfoo.so.1" },
-		{ "/usr/lib/libFoo_bar2.so.10.3", "stripped", false,
-		  "libFoo_bar2.so.10.3 has no symbols: apt install libfoo-bar2-10-dbgsym (from "
-		  "debian-debug), or dnf debuginfo-install /usr/lib/libFoo_bar2.so.10.3" },
+		  "$(dpkg -S '*/lib/libfoo.so.1' | cut -d: -f1)-dbgsym (from debian-debug), or dnf "
+		  "debuginfo-install /usr/lib/libfoo.so.1" },
+		{ "/lib/x86_64-linux-gnu/libcrypto.so.3", "stripped", false,
+		  "libcrypto.so.3 has no symbols: apt install $(dpkg -S "
+		  "'*/lib/x86_64-linux-gnu/libcrypto.so.3' | cut -d: -f1)-dbgsym (from debian-debug), "
+		  "or dnf debuginfo-install /lib/x86_64-linux-gnu/libcrypto.so.3" },
+		{ "/usr/lib/x86_64-linux-gnu/libm.so.6", "stripped", false,
+		  "libm.so.6 has no symbols: apt install libc6-dbg, or dnf debuginfo-install "
+		  "/usr/lib/x86_64-linux-gnu/libm.so.6" },
 		{ "/lib/libc.so.6", "no_symbol", false,
 		  "libc.so.6 has not all of its symbols: apt install libc6-dbg, or dnf "
 		  "debuginfo-install /lib/libc.so.6" },
 		{ "/usr/sbin/nginx", "stripped", false,
-		  "nginx has no symbols: apt install $(dpkg -S /usr/sbin/nginx | cut -d: "
+		  "nginx has no symbols: apt install $(dpkg -S '*/sbin/nginx' | cut -d: "
 		  "-f1)-dbgsym (from debian-debug), or dnf debuginfo-install /usr/sbin/nginx" },
 		{ "/library/app", "stripped", false,
 		  "app has no symbols: install its debug symbols, or build it without strip" },

@@ -134,7 +134,8 @@ static void test_quality(void **state)
 {
 	static const char *const sentences[] = {
 		"libfoo.so.1 was built without frame pointers and without symbols: apt install "
-		"libfoo1-dbgsym (from debian-debug), or dnf debuginfo-install /usr/lib/libfoo.so.1",
+		"$(dpkg -S '*/lib/libfoo.so.1' | cut -d: -f1)-dbgsym (from debian-debug), or dnf "
+		"debuginfo-install /usr/lib/libfoo.so.1",
 		"app has not all of its symbols: install its debug symbols, or build it without "
 		"strip",
 		"stacks end in libbar2.so, which was built without frame pointers: "

@@ -27,16 +27,19 @@ static void has(const char *what)
 		fail_msg("no %s in: %s", what, events_out);
 }
 
-/* Each stands below what it explains a part of, and the first one says what helps. */
+/* Each stands below what it explains a part of, with what helps below it, once per cause. */
 static void test_findings(void **state)
 {
 	report(END(",\"findings\":[" FINDING("disk", "waiting", "it waited") "," FINDING(
 		"starved_pool", "session",
-		"no thread of worker- was free") "],"
-						 "\"waited_ms\":2000,\"unexplained\":0.25"));
-	has("findings: why its threads waited 2.0 s\n   75 %  it waited\n   25 %  not explained\n"
+		"no thread of worker- was free") "," FINDING("disk", "waiting",
+							     "it waited more") "],"
+									       "\"waited_ms\":2000,\"unexplained\":0.25"));
+	has("findings: why its threads waited 2.0 s\n   75 %  it waited\n"
+	    "  what helps: look at what else uses the disk; read less, or keep more in memory\n"
+	    "   75 %  it waited more\n   25 %  not explained\n"
 	    "  and what lasted for so much of the session\n   75 %  no thread of worker- was free\n"
-	    "  what helps: look at what else uses the disk");
+	    "  what helps: look at what its threads do in place of taking work");
 }
 
 /* Nothing found is said; what nobody looked for is not. */
