@@ -101,6 +101,15 @@ def test_nothing_is_too_many(tree):
     check(not more, "\n".join(sorted(more)))
 
 
+def test_installed_links(tree):
+    """Each link of an installed document leads to an installed file."""
+    _, at = folders(BUILD)
+    docs = tree / str(at["datadir"] / "doc/trocar").lstrip("/")
+    for page in docs.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)\s#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            check((page.parent / link).exists(), f"{page.relative_to(docs)}: {link}")
+
+
 def test_second_install(tree):
     """It leaves the operator's rules alone."""
     rules = next(tree.rglob("rules.json"))
