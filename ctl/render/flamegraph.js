@@ -7,6 +7,9 @@
 	const one = (at, name) => at.querySelector(name);
 	const all = (at, name) => Array.from(at.querySelectorAll(name));
 	const MARGIN = 10, GAP = 16, CHARACTER = 7.23, HEAD_CHARACTER = 7.9, HEIGHT = +svg.getAttribute("height");
+	const NARROW = 700, NARROW_HEIGHT = +svg.dataset.narrow, ROWS = +svg.dataset.rows * 18;
+	// svg.c has these: rows of the legend and of the search's field, and what a panel has above it.
+	const KEY_ROW = 20, SEARCH_ROW = 32, HEAD = 40;
 
 	// The frames of a panel come root first: a frame's caller is the last one before it with less depth.
 	const read_frames = (panel) => {
@@ -49,16 +52,70 @@
 	};
 	const draw = (panel) => panel.frames.forEach((f) => place(f, panel.zoom));
 
+	const move = (element, x, y) => element.setAttribute("transform", `translate(${x} ${y})`);
+	// A text in lines of whole words, each an element of the class; returns the y behind them.
+	const put_lines = (at, words, kind, room, character, y, step) => {
+		const lines = [];
+		for (const word of words.split(" ")) {
+			const line = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
+			if (lines.length && line.length * character <= room)
+				lines[lines.length - 1] = line;
+			else
+				lines.push(word);
+		}
+		at.replaceChildren(...lines.map((line, i) => {
+			const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+			text.setAttribute("class", kind);
+			text.setAttribute("x", MARGIN);
+			text.setAttribute("y", y + i * step);
+			text.textContent = shorten(line, room + 6, character);
+			return text;
+		}));
+		return y + lines.length * step;
+	};
+	const said = { title: one(svg, "title").textContent, under: one(svg, "#under").textContent,
+		foot: one(svg, "#foot").textContent };
+	const keys = all(svg, ".key"), field = one(svg, "#field"), shown = one(svg, "#reset");
+
+	// The legend in as many rows as it needs, then the search, in its own row where that is narrow.
+	const put_legend = (room, narrow, y) => {
+		let x = MARGIN;
+		for (const key of keys) {
+			if (x > MARGIN && x + +key.dataset.w > room) {
+				x = MARGIN;
+				y += KEY_ROW;
+			}
+			move(key, x, y);
+			x += +key.dataset.w;
+		}
+		y += narrow ? SEARCH_ROW : 0;
+		x = narrow ? 0 : x;
+		field.setAttribute("x", x + MARGIN);
+		field.setAttribute("y", y - 17);
+		field.setAttribute("width", 260);
+		shown.setAttribute("x", x + 290);
+		shown.setAttribute("y", y);
+		return y;
+	};
+	// In a frame the page has chosen, by the height that it gave.
+	const is_narrow = (whole) => window.parent === window ? whole < NARROW : window.innerHeight >= NARROW_HEIGHT;
+
 	const resize = () => {
-		const whole = Math.max(400, window.innerWidth || 1200);
-		width = (whole - 2 * MARGIN - GAP * (panels.length - 1)) / panels.length;
-		svg.setAttribute("width", whole);
-		svg.setAttribute("viewBox", `0 0 ${whole} ${HEIGHT}`);
+		const whole = Math.max(400, window.innerWidth || 1200), room = whole - 2 * MARGIN;
+		const narrow = is_narrow(whole), columns = narrow ? 1 : panels.length;
+		let y = put_lines(one(svg, "#title"), said.title, "title", room, 8.8, 26, 20);
+		y = put_lines(one(svg, "#under"), said.under, "quiet", room, 6.6, y, 16);
+		y = put_legend(room, narrow, y + 10) + HEAD;
+		width = (room - GAP * (columns - 1)) / columns;
 		panels.forEach((p, i) => {
-			const y = p.g.dataset.y;
-			p.g.setAttribute("transform", `translate(${MARGIN + i * (width + GAP)} ${y})`);
+			move(p.g, MARGIN + i % columns * (width + GAP), y + Math.floor(i / columns) * (ROWS + HEAD));
 			draw(p);
 		});
+		y += Math.ceil(panels.length / columns) * (ROWS + HEAD) - HEAD;
+		y = put_lines(one(svg, "#foot"), said.foot, "quiet", room, 6.6, y + 20, 16);
+		svg.setAttribute("width", whole);
+		svg.setAttribute("height", y);
+		svg.setAttribute("viewBox", `0 0 ${whole} ${y}`);
 		say();
 	};
 

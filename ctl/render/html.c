@@ -21,13 +21,15 @@
 
 #define COLUMNS	   120
 #define HEIGHT_KEY " height=\""
+#define NARROW_KEY " data-narrow=\""
 
 /* What one session's sections are written with. */
 struct page {
 	struct view *view;
 	uint32_t session;
 	FILE *out;
-	int error; /* the first one; 0 */
+	int error;	     /* the first one; 0 */
+	unsigned int graphs; /* so far, of all sessions: each has an id */
 };
 
 /* Two flame graphs that stand side by side. */
@@ -40,11 +42,11 @@ static const struct graph {
 };
 
 /* The picture's height as it says itself, at its begin. */
-static unsigned long find_height(const char *svg)
+static unsigned long find_height(const char *svg, const char *key)
 {
-	const char *at = strstr(svg, HEIGHT_KEY);
+	const char *at = strstr(svg, key);
 
-	return at ? strtoul(at + strlen(HEIGHT_KEY), NULL, 10) : 0;
+	return at ? strtoul(at + strlen(key), NULL, 10) : 0;
 }
 
 /* Ends a text in memory that was written with the result `r`. */
@@ -72,8 +74,14 @@ static int put_graph(struct page *p, uint32_t signal, const struct graph *graph)
 	if (r < 0)
 		return r;
 	fprintf(p->out,
-		"<figure><figcaption>%s%s</figcaption>\n<iframe title=\"%s\" height=\"%lu\" ",
-		graph->what, graph->more, graph->what, find_height(svg) + 20);
+		"<style>@media (max-width: 699px) { #graph%u { height: %lupx; "
+		"} }</style>\n",
+		p->graphs, find_height(svg, NARROW_KEY) + 20);
+	fprintf(p->out,
+		"<figure><figcaption>%s%s</figcaption>\n<iframe id=\"graph%u\" title=\"%s\" "
+		"height=\"%lu\" ",
+		graph->what, graph->more, p->graphs++, graph->what,
+		find_height(svg, HEIGHT_KEY) + 20);
 	fputs("sandbox=\"allow-scripts\" src=\"data:image/svg+xml;base64,", p->out);
 	html_text_base64(svg, bytes, p->out);
 	fputs("\"></iframe></figure>\n", p->out);
@@ -150,7 +158,8 @@ static void put_head(const char *title, bool asked, FILE *out)
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		"style-src 'unsafe-inline'; script-src 'sha256-%s'; frame-src data:\">\n",
 		svg_script_hash());
-	fputs("<meta name=\"viewport\" content=\"width=device-width\">\n<title>", out);
+	fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+	      out);
 	html_text_put(title, strlen(title), out);
 	fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", html_css);
 	if (!asked)
@@ -168,16 +177,14 @@ static int put_body(const struct options *options, struct view *view, FILE *out)
 	};
 	const struct terminal before = *terminal_get();
 	const struct store *s = &view->input->store;
+	struct page page = { .view = view, .out = out };
 	int r;
 
 	terminal_use(&drawn);
 	r = put_around(view->input, true, out);
-	for (uint32_t i = 0; i < s->ids.count && r == 0; i++) {
-		struct page page = { .view = view, .session = i, .out = out };
-
-		if (s->sessions[i].files)
+	for (page.session = 0; page.session < s->ids.count && r == 0; page.session++)
+		if (s->sessions[page.session].files)
 			r = put_session(&page, options->top);
-	}
 	if (r == 0)
 		r = put_around(view->input, false, out);
 	terminal_use(&before);

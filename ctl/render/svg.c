@@ -19,6 +19,10 @@
 #define CHARACTER   7.23 /* of 12px monospace; flamegraph.js has it too */
 #define TITLE_CHARS 130	 /* of 16px in WIDTH */
 #define TITLE_LINES 3
+#define TEXT_ROW    16 /* of small text in several lines */
+#define KEY_ROW	    20 /* of a legend in several rows */
+#define SEARCH_ROW  32 /* of the search's field, where it has a row of its own */
+#define HEAD	    40 /* from a panel's foot to the next one's top, where they stand in a column */
 #define NARROW	    0.25 /* what is narrower is not drawn */
 
 struct drawing {
@@ -234,15 +238,18 @@ static void walk_panel(struct drawing *d, const struct svg_panel *panel, bool dr
 	}
 }
 
-/* One place of the legend; returns where the next one begins. */
+/* One place of the legend, `data-w` wide; returns where the next one begins. */
 static unsigned int put_key(const char *class, const char *word, unsigned int x, unsigned int y,
 			    FILE *out)
 {
+	unsigned int width = 40 + 7 * (unsigned int)strlen(word);
+
 	fprintf(out,
-		"<rect class=\"%s\" x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\"/>"
-		"<text class=\"quiet\" x=\"%u\" y=\"%u\">%s</text>\n",
-		class, x, y - 10, x + 17, y, word);
-	return x + 40 + 7 * (unsigned int)strlen(word);
+		"<g class=\"key\" data-w=\"%u\" transform=\"translate(%u %u)\"><rect class=\"%s\" "
+		"y=\"-10\" width=\"12\" height=\"12\" rx=\"2\"/><text class=\"quiet\" x=\"17\">%s"
+		"</text></g>\n",
+		width, x, y, class, word);
+	return x + width;
 }
 
 /* The states that are in the picture. */
@@ -285,8 +292,8 @@ static void put_legend(const struct svg *svg, unsigned int y, FILE *out)
 		for (size_t i = 0; i < n; i++)
 			x = put_key(rows[i][0], rows[i][1], x, y, out);
 	fprintf(out,
-		"<g id=\"find\" class=\"off\"><foreignObject x=\"%u\" y=\"%u\" width=\"260\" "
-		"height=\"26\"><input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" "
+		"<g id=\"find\" class=\"off\"><foreignObject id=\"field\" x=\"%u\" y=\"%u\" "
+		"width=\"260\" height=\"26\"><input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" "
 		"type=\"search\" placeholder=\"search ( / ), a regular expression\" "
 		"aria-label=\"search\"/></foreignObject></g>\n"
 		"<text id=\"reset\" class=\"button off\" x=\"%u\" y=\"%u\">show all (Esc)</text>\n",
@@ -312,6 +319,17 @@ const char *svg_script_hash(void)
 	return FLAMEGRAPH_JS_SHA256;
 }
 
+/*
+ * The height where the panels stand in a column, with a title of one line, and with two lines of
+ * what is below it, of the legend and of the foot: flamegraph.js draws it so in a narrow window.
+ */
+static unsigned int compute_narrow_height(const struct drawing *d)
+{
+	unsigned int head = 26 + 20 + 2 * TEXT_ROW + 10 + KEY_ROW + SEARCH_ROW;
+
+	return head + d->svg->n_panels * (HEAD + d->rows * ROW) + 20 + 3 * TEXT_ROW;
+}
+
 void svg_write(const struct svg *svg, FILE *out)
 {
 	struct drawing d = { .svg = svg, .out = out };
@@ -325,21 +343,24 @@ void svg_write(const struct svg *svg, FILE *out)
 	height = top + d.rows * ROW + 30;
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/"
-		"svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\">\n<title>",
-		WIDTH, height, WIDTH, height);
+		"svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
+		"preserveAspectRatio=\"xMinYMin\" data-narrow=\"%u\" data-rows=\"%u\">\n<title>",
+		WIDTH, height, WIDTH, height, compute_narrow_height(&d), d.rows);
 	put_text(svg->title, SIZE_MAX, out);
 	fprintf(out, "</title>\n<style><![CDATA[\n%s]]></style>\n", flamegraph_css);
+	fputs("<g id=\"title\">", out);
 	put_title(svg->title, out);
-	fprintf(out, "<text class=\"quiet\" x=\"%d\" y=\"%u\">", MARGIN, y);
+	fprintf(out, "</g><g id=\"under\"><text class=\"quiet\" x=\"%d\" y=\"%u\">", MARGIN, y);
 	put_text(svg->subtitle, SIZE_MAX, out);
-	fputs("</text>\n", out);
+	fputs("</text></g>\n", out);
 	put_legend(svg, y + 26, out);
 	for (unsigned int i = 0; i < svg->n_panels; i++)
 		put_panel(&d, i, top);
-	fprintf(out, "<text class=\"quiet\" x=\"%d\" y=\"%u\">", MARGIN, height - 10);
+	fprintf(out, "<g id=\"foot\"><text class=\"quiet\" x=\"%d\" y=\"%u\">", MARGIN,
+		height - 10);
 	if (d.narrow)
 		fprintf(out, "%" PRIu64 " frame%s narrower than %.2f %% %s not drawn. ", d.narrow,
 			text_s(d.narrow), 100 * NARROW / d.width, d.narrow == 1 ? "is" : "are");
-	fprintf(out, "Made by trocar %s.</text>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
+	fprintf(out, "Made by trocar %s.</text></g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
 		TROCAR_VERSION, flamegraph_js);
 }

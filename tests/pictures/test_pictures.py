@@ -257,6 +257,21 @@ def test_picture_of_readme(w):
     check(path.read_bytes() == drawn_now, f"{path} is old: TROCAR_PAGES=1 pytest tests/pictures -k picture_of_readme draws it anew")
 
 
+HEADS = "Array.from({}.querySelectorAll('.head')).map(h => h.getBoundingClientRect())"
+
+
+def in_a_column(b, document, width):
+    """In a narrow window one panel stands below the other, and all text fits and can be read."""
+    check(b.wait(f"(([a, b]) => a.bottom < b.top && a.right <= {width} && b.right <= {width})({HEADS.format(document)})"),
+          f"not in a column at {width}: {b.run('JSON.stringify(' + HEADS.format(document) + ')')}")
+    size = f"Math.min(...Array.from({document}.querySelectorAll('text')).filter(t => t.textContent).map(t => " \
+           "parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a))"
+    check(b.run(size) >= 10, f"text of {b.run(size)} px at {width}")
+    right = f"Math.max(...Array.from({document}.querySelectorAll('.title, .quiet, .head, #field')).map(t => " \
+            "t.getBoundingClientRect().right))"
+    check(b.run(right) <= width, f"text ends at {b.run(right)} of {width}")
+
+
 def test_flamegraph(w):
     """The picture is well-formed, needs no network, zooms in both phases at once, searches, fits its window."""
     path = w.make("cart.svg", "flamegraph", CART)
@@ -280,8 +295,11 @@ def test_flamegraph(w):
         check(b.wait("document.documentElement.width.baseVal.value === 800"), "not resized")
         b.resize(500, 600)
         check(b.wait("document.documentElement.width.baseVal.value === 500"), "not resized")
-        heads = "Array.from(document.querySelectorAll('.head')).map(h => h.getBoundingClientRect())"
-        check(b.run(f"(([a, b]) => a.right < b.left && b.right <= 500)({heads})"), "heads overlap")
+        check(b.run(title) == headline, f"at 500: {b.run(title)}")
+        in_a_column(b, "document", 500)
+        b.resize(800, 600)
+        check(b.wait("document.documentElement.width.baseVal.value === 800"), "not resized")
+        check(b.run("(([a, b]) => a.right < b.left && b.right <= 800)(" + HEADS.format("document") + ")"), "heads overlap")
         widest = "Math.max(...Array.from(document.querySelectorAll('.f:not(.off) rect')).map(r => " \
                  "r.getBoundingClientRect().right))"
         check(b.run(widest) <= 800, "a frame is outside of the window")
@@ -482,6 +500,34 @@ def test_page(w):
             if picture:
                 b.screenshot(picture.with_stem(f"page-{width}"))
         check(not b.complaints, b.complaints[:3])
+
+
+def test_page_in_a_narrow_window(w):
+    """At 500 px each picture has the height that it needs in a column, its text can be read, and tables scroll. A page
+    may not look into its frames, so these are files here, without the policy and the sandbox."""
+    need("chromium", "chromium")
+    text = w.make("narrow.html", "html", SHOP).read_text(encoding="utf-8")
+    for n, picture in enumerate(pictures_of(text)):
+        (w.folder / f"graph{n}.svg").write_text(picture, encoding="utf-8")
+        text = re.sub(r'sandbox="allow-scripts" src="data:[^"]*"', f'src="graph{n}.svg"', text, count=1)
+    path = w.folder / "narrow.html"
+    path.write_text(re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text), encoding="utf-8")
+    with Browser() as b:
+        b.resize(500, 1400)
+        b.open(path.as_uri())
+        for n in range(2):
+            frame = f"{FRAMES}[{n}].contentDocument"
+            check(b.wait(f"{frame}.querySelectorAll('.panel').length === 2"), f"no picture {n}")
+            in_a_column(b, frame, 500)
+            room = b.run(f"[{FRAMES}[{n}].clientHeight, Math.max(...Array.from({frame}.querySelectorAll('text')).map(t => "
+                         "t.getBoundingClientRect().bottom))]")
+            check(0 <= room[0] - room[1] < 110, f"picture {n}: {room[0]} px for {room[1]}")
+        check(b.run("document.documentElement.scrollWidth") <= 500, "the page is wider than the window")
+        small = "Math.min(...Array.from(document.querySelectorAll('pre, figcaption, p, footer')).map(e => " \
+                "parseFloat(getComputedStyle(e).fontSize)))"
+        check(b.run(small) >= 10, f"text of {b.run(small)} px")
+        check(b.run("Array.from(document.querySelectorAll('pre')).every(p => p.scrollWidth <= p.clientWidth || "
+                    "getComputedStyle(p).overflowX === 'auto')"), "a table is cut")
 
 
 def speedscope(w):
