@@ -97,11 +97,12 @@ static int open_all(struct agent *a)
 {
 	int r;
 
-	r = say_step("control socket", control_new(a->loop, a->options.socket, a->socket_group,
-						   confine_admin(&a->options), methods_table,
-						   &a->methods, &a->control));
-	if (r < 0)
+	r = control_new(a->loop, a->options.socket, a->socket_group, confine_admin(&a->options),
+			methods_table, &a->methods, &a->control);
+	if (r < 0) {
+		log_error("control socket %s: %s", a->options.socket, strerror(-r));
 		return r;
+	}
 	r = confine_become(&a->options);
 	if (r < 0)
 		return r;
@@ -288,8 +289,11 @@ static int run_agent(struct agent *a)
 		log_error("no cgroup2 is mounted (%s): nothing can be watched; boot with "
 			  "systemd.unified_cgroup_hierarchy=1 or mount it",
 			  cgroupfs_mode_name(a->host.cgroup_mode));
+	if (r == -ENODATA)
+		log_error("/proc/sys/kernel/random/boot_id is not there: mount /proc without "
+			  "subset=pid, or give the container the whole of it");
 	if (r < 0)
-		return r == -ENOENT ? r : say_step("host", r);
+		return r == -ENOENT || r == -ENODATA ? r : say_step("host", r);
 	r = say_step("signals", open_signals(a));
 	if (r < 0)
 		return r;

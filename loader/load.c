@@ -192,16 +192,21 @@ static int look_for_set(const struct load *l, bool *ret_loaded)
 	*ret_loaded = true;
 	if (l->o->replace)
 		return 0;
+	if (r < 0 && r != -EPROTO) {
+		log_error("the pin %s/abi cannot be read: %s; is %s the folder of another bpffs or "
+			  "of files? name another one (--bpf-dir), or remove it",
+			  l->o->bpf_dir, strerror(-r), l->o->bpf_dir);
+		return r;
+	}
 	if (r == 0)
 		log_error("already loaded at %s: ABI %u, %u Hz on %u CPUs, %" PRIu64 " s ago; "
 			  "--replace takes its place, unload removes it",
 			  l->o->bpf_dir, h.version, h.hz, h.cpus_sampled,
 			  (uint64_t)((clock_mono_ns() - h.loaded_ns) / NSEC_PER_SEC));
 	else
-		log_error(
-			"already loaded at %s, by another version (%s); --replace takes its place, "
-			"unload removes it",
-			l->o->bpf_dir, strerror(-r));
+		log_error("already loaded at %s, by another version; --replace takes its place, "
+			  "unload removes it",
+			  l->o->bpf_dir);
 	return -EEXIST;
 }
 

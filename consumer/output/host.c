@@ -27,7 +27,7 @@ int host_read(struct host *ret_host)
 	snprintf(host.kernel, sizeof(host.kernel), "%s", names.release);
 	r = io_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 128, &boot_id, &bytes);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? -ENODATA : r;
 	snprintf(host.boot_id, sizeof(host.boot_id), "%.36s", boot_id);
 	host.cpus = (unsigned int)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 	r = cgroupfs_find_here(host.cgroup2, sizeof(host.cgroup2), &host.cgroup_mode);
@@ -36,7 +36,7 @@ int host_read(struct host *ret_host)
 		return r;
 	host.hidden_processes = namespaces_hide_processes();
 	host.hidden_proc = namespaces_hide_proc();
-	host.hidden_time = namespaces_hide_time();
+	host.shifted_clocks = namespaces_shift_clocks();
 	host.hidden_cgroups = namespaces_hide_cgroups(host.cgroup2);
 	*ret_host = host;
 	return 0;

@@ -15,7 +15,7 @@ struct host {
 	/* Why it does not see all processes, all cgroups (namespaces.h); NULL: it does. */
 	const char *hidden_processes, *hidden_cgroups;
 	/* Why /proc hides processes of other users from it, why its clocks are others; NULL. */
-	const char *hidden_proc, *hidden_time;
+	const char *hidden_proc, *shifted_clocks;
 };
 
 /*

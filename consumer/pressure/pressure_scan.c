@@ -107,6 +107,10 @@ const char *pressure_scan_sleep(const struct pressure_scan *scan, const char **r
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
 		const struct pressure_system *s = &scan->system[i];
 
+		if (s->needed && s->fd < 0) {
+			*ret_reason = "/proc/pressure cannot be read: the scan never sleeps";
+			return "timer";
+		}
 		if (s->needed && s->trigger_fd < 0) {
 			*ret_reason = "the kernel grants no unprivileged trigger on /proc/pressure "
 				      "(Linux 6.4 does)";
@@ -214,7 +218,7 @@ static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t 
 
 /*
  * Notes which needed resources' system-wide totals have grown; true when one grew within the last
- * `within_ns`.
+ * `within_ns`, or cannot be read, as in a container that hides /proc/pressure.
  */
 static bool system_moves(struct pressure_scan *scan, uint64_t now_ns, uint64_t within_ns)
 {
@@ -224,8 +228,12 @@ static bool system_moves(struct pressure_scan *scan, uint64_t now_ns, uint64_t w
 		struct pressure_system *s = &scan->system[i];
 		struct psi psi = {};
 
-		if (!s->needed || pressure_scan_system(scan, (enum resource)i, &psi) < 0)
+		if (!s->needed)
 			continue;
+		if (pressure_scan_system(scan, (enum resource)i, &psi) < 0) {
+			moves = true;
+			continue;
+		}
 		if (psi.some.total_us != s->total_us) {
 			s->total_us = psi.some.total_us;
 			s->moved_ns = now_ns;

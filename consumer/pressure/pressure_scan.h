@@ -3,7 +3,8 @@
  * pressure_scan.h: reads by timer the pressure files of thresholds that no trigger follows: at a
  * tenth of the shortest window, not under 100 ms, and only while the system-wide total of a
  * resource grows. Otherwise the scan sleeps: until an unprivileged trigger on /proc/pressure fires
- * where the kernel has it (6.4 and newer), else until the next timer tick. Main thread only.
+ * where the kernel has it (6.4 and newer), else until the next timer tick. Where /proc/pressure
+ * cannot be read it never sleeps. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PRESSURE_PRESSURE_SCAN_H
 #define TROCAR_CONSUMER_PRESSURE_PRESSURE_SCAN_H

@@ -68,7 +68,7 @@ static size_t find_host(const struct host *host, struct feature *f)
 		"known, names of JITs and mount points are not read: remount /proc "
 		"with gid= of a group that the consumer is in"
 	};
-	f[n++] = (struct feature){ "host_time", !host->hidden_time, host->hidden_time,
+	f[n++] = (struct feature){ "host_clocks", !host->shifted_clocks, host->shifted_clocks,
 				   "samples have the host's times and count as stale" };
 	return n;
 }

@@ -91,9 +91,9 @@ static void probe_proc_pids(struct preflight_probes *p, struct preflight_row *ro
 		preflight_system_explain_proc(text, row);
 }
 
-static void probe_host_time(struct preflight_probes *p, struct preflight_row *row)
+static void probe_host_clocks(struct preflight_probes *p, struct preflight_row *row)
 {
-	say_hidden(namespaces_hide_time(), row);
+	say_hidden(namespaces_shift_clocks(), row);
 }
 
 void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
@@ -289,7 +289,7 @@ const preflight_call preflight_system_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_host_pids] = probe_host_pids,
 	[PREFLIGHT_host_cgroups] = probe_host_cgroups,
 	[PREFLIGHT_proc_pids] = probe_proc_pids,
-	[PREFLIGHT_host_time] = probe_host_time,
+	[PREFLIGHT_host_clocks] = probe_host_clocks,
 	[PREFLIGHT_psi] = probe_psi,
 	[PREFLIGHT_psi_cgroup] = probe_psi_cgroup,
 	[PREFLIGHT_lockdown] = probe_lockdown,

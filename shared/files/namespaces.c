@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
 
 /* Inode numbers of the namespaces that the kernel starts with (include/linux/proc_ns.h). */
 #define PID_INIT_INO	0xEFFFFFFCu
@@ -74,14 +75,29 @@ bool namespaces_proc_hides(const char *text, bool *ret_group)
 	return hides;
 }
 
-const char *namespaces_hide_time(void)
+/* Whether a number of time_namespaces(7), "monotonic SECONDS NANOSECONDS" by line, is not 0. */
+static bool has_offset(const char *offsets)
 {
-	struct stat st;
+	for (const char *at = offsets; *at; at++)
+		if ((at == offsets || strchr(" \t", at[-1])) && strchr("-123456789", *at))
+			return true;
+	return false;
+}
 
-	/* Without the file the kernel has no time namespaces. */
-	return stat("/proc/self/ns/time", &st) < 0 || st.st_ino == TIME_INIT_INO
-		       ? NULL
-		       : "it runs in a time namespace of its own";
+const char *namespaces_shift_clocks(void)
+{
+	static const char path[] = "/proc/self/ns/time";
+	_cleanup_free_ char *offsets = NULL;
+	struct stat st;
+	size_t bytes;
+
+	/* A kernel before 5.6 or without CONFIG_TIME_NS has one set of clocks. */
+	if (is_initial(path, TIME_INIT_INO) || (stat(path, &st) < 0 && errno == ENOENT))
+		return NULL;
+	if (io_read_file(AT_FDCWD, "/proc/self/timens_offsets", 4096, &offsets, &bytes) == 0 &&
+	    !has_offset(offsets))
+		return NULL;
+	return "it runs in a time namespace of its own, whose clocks are shifted";
 }
 
 /* Every cgroup but the root of the hierarchy has this file (CFTYPE_NOT_ON_ROOT). */

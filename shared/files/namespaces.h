@@ -25,8 +25,11 @@ const char *namespaces_hide_proc(void);
  */
 bool namespaces_proc_hides(const char *text, bool *ret_group);
 
-/* Returns NULL when its clocks are the host's, else why not: a clause, a literal. */
-const char *namespaces_hide_time(void);
+/*
+ * Returns NULL when CLOCK_MONOTONIC and CLOCK_BOOTTIME are the kernel's, which BPF programs read;
+ * else why not: a clause, a literal.
+ */
+const char *namespaces_shift_clocks(void);
 
 /*
  * Returns NULL when it sees all cgroups below `mount`, where cgroup2 is mounted, by the host's

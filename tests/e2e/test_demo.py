@@ -200,6 +200,19 @@ def test_demo_cut_short(t):
 
 
 @pytest.mark.parallel(3)
+def test_demo_where_no_program_runs(t):
+    """Where /var/tmp is mounted noexec the demo ends at once, with one line that says so."""
+    if ROOT.is_relative_to("/var/tmp"):
+        pytest.skip("the tree itself is in /var/tmp")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o noexec tmpfs /var/tmp && exec "$0" --demo',
+                           str(ROOT / "run")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=180, check=False)
+    words = done.stderr.decode()
+    check(done.returncode == 1 and "is it mounted noexec?" in words, f"status {done.returncode}\n{words}")
+    check("Permission denied" not in words and "no session" not in words, words)
+
+
+@pytest.mark.parallel(3)
 def test_run_for_some_seconds(t):
     """./run --seconds with the common rules starts, and ends by itself with nothing left."""
     process = subprocess.Popen([str(ROOT / "run"), "--seconds", "3"], stdin=subprocess.DEVNULL,

@@ -183,6 +183,19 @@ def test_kernel_side_of_another_version(t):
 
 
 @pytest.mark.core
+def test_messages_name_what_they_are_about(t):
+    """A socket's place that is taken, and a /proc that hides what is no process, are named."""
+    agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
+    taken = t.folder / "taken"
+    taken.write_text("")
+    words = [str(CONSUMER), "--rules", str(agent.rules_file), "--bpf-dir", str(agent.bpf), "--group", "65534", "--user", "65534"]
+    done = command(*words, "--socket", taken, expect=1)
+    check(f"control socket {taken}: File exists" in done.stderr, done.stderr)
+    done = command("unshare", "-m", "sh", "-c", 'mount -t proc -o subset=pid proc /proc && exec "$@"', "sh", *words, expect=1)
+    check("boot_id" in done.stderr and "subset=pid" in done.stderr and "cgroup2" not in done.stderr, done.stderr)
+
+
+@pytest.mark.core
 def test_usage(t):
     """A wrong option is status 2, with a way to the right one on stderr."""
     for words in (["--no-such-option"], ["--rules"]):

@@ -51,6 +51,14 @@ expect 1 "cannot run $top/none" env TROCAR_LOADER="$top/none" "$command" check
 expect 1 "groupadd" "$loader" load --bpf-dir "$dir" --group no-such-group
 nothing_left "unknown group"
 
+# What lies at the pins' place and is no bpffs is named, and is no other version.
+mkdir "$top/plain" && touch "$top/plain/abi" "$top/file"
+for place in plain file; do
+	expect 1 "the pin $top/$place/abi cannot be read" "$loader" load --bpf-dir "$top/$place" --group 65534
+done
+case $said in *"already loaded"*) say "a plain file is taken for a set: $said" ;; esac
+rm -r "$top/plain" "$top/file"
+
 expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir"
 expect 0 "loaded at" load --hz 49
 [ "$(stat -c %a:%u:%g "$dir")" = 750:0:65534 ] || say "modes of the directory"

@@ -351,14 +351,47 @@ static void test_scanned(void **state)
 	psi_history_done(&p.history);
 }
 
+/* In a container that hides /proc/pressure the files of the cgroups are there all the same. */
+static void test_scan_without_the_systems_file(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	_cleanup_json_ json_object *line = NULL;
+	struct pressure_system *system;
+	const char *reason;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	system = &fake->a.pressure.scan.system[RESOURCE_CPU];
+	close(system->fd);
+	system->fd = -1;
+	system->error = -EACCES;
+	answer = -ENOENT;
+	answer_why = "there is no broker";
+	w = pressure_testing_watch(when, 1);
+	had_read(w, 3 * NSEC_PER_SEC, 500000);
+	pretend(w, 700000);
+	pressure_testing_loop(500 * NSEC_PER_MSEC);
+	line = fake_last(fake, "pressure");
+	assert_string_equal(fake_text(line, "by"), "scan");
+	assert_string_equal(pressure_scan_sleep(&fake->a.pressure.scan, &reason), "timer");
+	assert_non_null(strstr(reason, "cannot be read"));
+}
+
 UNIT_TESTS(pressure_follow)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scanned),	 EACH(test_notice),
-		EACH(test_early_notice),	 EACH(test_stall_counts_once),
-		EACH(test_unreadable_at_notice), EACH(test_gone),
-		EACH(test_switched_off),	 EACH(test_reading),
-		EACH(test_reading_apart),	 EACH(test_goes_on_in_its_session),
+		cmocka_unit_test(test_scanned),
+		EACH(test_notice),
+		EACH(test_early_notice),
+		EACH(test_stall_counts_once),
+		EACH(test_unreadable_at_notice),
+		EACH(test_gone),
+		EACH(test_switched_off),
+		EACH(test_reading),
+		EACH(test_reading_apart),
+		EACH(test_goes_on_in_its_session),
+		EACH(test_scan_without_the_systems_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

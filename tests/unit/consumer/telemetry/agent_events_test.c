@@ -38,7 +38,7 @@ static json_object *start_line(const char *processes, const char *cgroups, const
 	const struct agent_gap gap = {};
 
 	fake->a.host.hidden_processes = processes;
-	fake->a.host.hidden_proc = fake->a.host.hidden_time = proc;
+	fake->a.host.hidden_proc = fake->a.host.shifted_clocks = proc;
 	fake->a.host.hidden_cgroups = cgroups;
 	agent_events_start(&fake->a.telemetry, &gap);
 	return fake_last(fake, "agent.start");
@@ -56,7 +56,7 @@ static void test_namespaces(void **state)
 	assert_null(find_missing(whole, "host_pids"));
 	assert_null(find_missing(whole, "host_cgroups"));
 	assert_null(find_missing(whole, "proc_pids"));
-	assert_null(find_missing(whole, "host_time"));
+	assert_null(find_missing(whole, "host_clocks"));
 	part = start_line("processes are hidden", "cgroups are hidden", "hidepid=");
 	one = find_missing(part, "host_pids");
 	assert_non_null(one);
@@ -70,13 +70,30 @@ static void test_namespaces(void **state)
 	assert_non_null(one);
 	assert_string_equal(fake_text(one, "reason"), "hidepid=");
 	assert_non_null(strstr(fake_text(one, "lost"), "gid="));
-	assert_non_null(find_missing(part, "host_time"));
+	assert_non_null(find_missing(part, "host_clocks"));
+}
+
+/* In a time namespace all samples are stale: the first line names the reason. */
+static void test_shifted_clocks(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	json_object *one;
+
+	if (!fake)
+		skip();
+	fake->a.host.shifted_clocks = "clocks are shifted";
+	line = start_line(NULL, NULL);
+	one = find_missing(line, "host_clocks");
+	assert_non_null(one);
+	assert_string_equal(fake_text(one, "reason"), "clocks are shifted");
+	assert_non_null(strstr(fake_text(one, "lost"), "stale"));
 }
 
 UNIT_TESTS(agent_events)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_namespaces, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shifted_clocks, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * say. */
 #include "tests/unit/shared/unit_testing.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/sched.h>
@@ -130,21 +131,47 @@ static void tells_proc_options(void **state)
 	}
 }
 
-static int hidden_time(void)
+static int shifted(void)
 {
-	return namespaces_hide_time() ? 1 : 0;
+	return namespaces_shift_clocks() ? 1 : 0;
 }
 
-static void tells_time(void **state)
+/* Runs shifted() behind new clocks, the boot time's or the monotonic one's set by `offset`. */
+static int shifted_by(const char *offset)
 {
-	int r;
+	int status, pid = fork();
 
-	if (namespaces_hide_time())
+	assert_true(pid >= 0);
+	if (!pid) {
+		int fd, inner;
+
+		/* A new time namespace begins with the next child. */
+		if (unshare(CLONE_NEWTIME) < 0)
+			_exit(99);
+		fd = open("/proc/self/timens_offsets", O_WRONLY);
+		if (*offset && write(fd, offset, strlen(offset)) < 0)
+			_exit(99);
+		close(fd);
+		inner = fork();
+		if (!inner)
+			_exit(shifted());
+		if (inner < 0 || waitpid(inner, &status, 0) != inner)
+			_exit(99);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void tells_shifted_clocks(void **state)
+{
+	if (shifted() || shifted_by("") == 99)
 		skip();
-	r = in_namespaces(CLONE_NEWTIME, hidden_time);
-	if (r < 0)
-		skip();
-	assert_int_equal(r, 1);
+	assert_int_equal(shifted_by(""), 0);
+	assert_int_equal(shifted_by("monotonic -300 0"), 1);
+	assert_int_equal(shifted_by("boottime 5000 0"), 1);
+	assert_int_equal(shifted_by("monotonic 0 7"), 1);
 }
 
 /* A mount that begins at a cgroup below the root shows a part. */
@@ -167,7 +194,7 @@ UNIT_TESTS(namespaces)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_new_namespaces), cmocka_unit_test(tells_a_part),
 		cmocka_unit_test(tells_hidden_proc),	cmocka_unit_test(tells_proc_options),
-		cmocka_unit_test(tells_time),
+		cmocka_unit_test(tells_shifted_clocks),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
