@@ -157,11 +157,12 @@ static __noinline void account_retire(const struct account_key *key, struct thre
 				      __u32 flags)
 {
 	struct account_key old = { .tid = key->tid };
+	__u32 slot = t->account.slot;
 
 	t->account.flags |= ACCOUNT_ENDED | flags;
 	old.ended = __sync_fetch_and_add(&account_ended, 1) | 1u << 31;
-	bpf_map_update_elem(&accounts, &old, t, BPF_NOEXIST);
-	account_remove(key);
+	table_add(&accounts, TABLE_ACCOUNTS, slot, &old, t);
+	account_remove(key, slot);
 }
 
 /*

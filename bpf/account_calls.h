@@ -56,7 +56,8 @@ static __noinline int account_calls_add(const struct time_account *a,
 {
 	struct account_call_key key = { .slot = a->slot, .call = a->call };
 	int error;
-	struct call_waits *waits = table_get(&account_calls, &key, &no_call_waits, &error);
+	struct call_waits *waits = table_get(&account_calls, TABLE_ACCOUNT_CALLS, a->slot, &key,
+					     &no_call_waits, &error);
 	__u32 bucket = time_bucket(wait_ns);
 
 	if (!waits)

@@ -16,6 +16,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/maps.h"
+#include "bpf/table.h"
 
 /*
  * Not preallocated: outside of sessions it is empty and has no memory. The consumer empties it.
@@ -89,20 +90,20 @@ account_add_new(const struct account_key *key, const struct thread_times *t, int
 			return 0;
 		}
 	}
-	*ret_error = bpf_map_update_elem(&accounts, key, t, BPF_NOEXIST);
+	*ret_error = table_add(&accounts, TABLE_ACCOUNTS, t->account.slot, key, t);
 	return *ret_error ? 0 : bpf_map_lookup_elem(&accounts, key);
 }
 
-/* Removes the account of the thread. */
-static __always_inline void account_remove(const struct account_key *key)
+/* Removes the account of the thread, which is of the watch of that slot. */
+static __always_inline void account_remove(const struct account_key *key, __u32 slot)
 {
 	__u32 at;
 	struct near_account *near = account_near(key, &at);
 
 	if (near && (__u32)READ_WORD(near->owner) == key->tid)
 		__sync_val_compare_and_swap(&near->owner, key->tid | ACCOUNT_NEAR_READY, 0);
-	else
-		bpf_map_delete_elem(&accounts, key);
+	else if (!bpf_map_delete_elem(&accounts, key))
+		table_count(TABLE_ACCOUNTS, slot, -1);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #define TROCAR_BPF_ACCOUNT_QUEUE_H
 
 #include "bpf/account.h"
+#include "bpf/table.h"
 #include "bpf/time_bucket.h"
 
 /* Not preallocated, as `accounts`. */
@@ -56,7 +57,7 @@ static __always_inline __u32 charge_other(const struct account_wait *wait, __u64
 		__sync_fetch_and_add(sum_ns, ns);
 		return QUEUE_OTHERS;
 	}
-	if (!bpf_map_update_elem(&queue_neighbours, &key, &ns, BPF_NOEXIST))
+	if (!table_add(&queue_neighbours, TABLE_QUEUE_NEIGHBOURS, wait->slot, &key, &ns))
 		return QUEUE_OTHERS;
 	/* Another CPU may have inserted it meanwhile. */
 	sum_ns = bpf_map_lookup_elem(&queue_neighbours, &key);

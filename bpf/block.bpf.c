@@ -174,7 +174,7 @@ static __always_inline struct block_sums *find_sums(const struct block_request *
 	key.op = r->op;
 	key.size = size_of(r->bytes);
 	key.flags = r->flags;
-	return table_get(&block_sums, &key, &no_sums, ret_error);
+	return table_get(&block_sums, TABLE_BLOCK_SUMS, r->slot, &key, &no_sums, ret_error);
 }
 
 static __always_inline void add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns)

@@ -139,7 +139,8 @@ static __always_inline void note_thread(struct lock_sums *sums, __u32 tid)
 static __noinline struct lock_sums *find_sums(struct task_struct *task, const struct lock_key *key,
 					      int *ret_error)
 {
-	struct lock_sums *sums = table_get(&locks, key, &no_waits, ret_error);
+	struct lock_sums *sums =
+		table_get(&locks, TABLE_LOCKS, key->slot, key, &no_waits, ret_error);
 
 	if (!sums || sums->start_ns)
 		return sums;
@@ -179,7 +180,8 @@ static __noinline int charge_thread(const struct lock_waker_key *key, __u32 slot
 				    __u64 held_ns, const struct lock_reign *reign)
 {
 	int error;
-	struct lock_waker *waker = table_get(&lock_wakers, key, &no_waker, &error);
+	struct lock_waker *waker =
+		table_get(&lock_wakers, TABLE_LOCK_WAKERS, slot, key, &no_waker, &error);
 
 	if (!waker)
 		return lock_count_lost(slot, true, error);

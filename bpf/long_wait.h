@@ -128,7 +128,7 @@ static __noinline int long_wait_note(void *ctx, struct task_struct *task, struct
 		wait->by_tid = current->pid;
 		bpf_get_current_comm(wait->by_comm, sizeof(wait->by_comm));
 	}
-	error = bpf_map_update_elem(&long_waits, &number, wait, BPF_NOEXIST);
+	error = table_add(&long_waits, TABLE_LONG_WAITS, wait->slot, &number, wait);
 	if (error)
 		return long_wait_lose(wait->slot, wait->end_ns - wait->begin_ns, error);
 	return 0;

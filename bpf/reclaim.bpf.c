@@ -136,7 +136,7 @@ static __always_inline struct reclaim_sums *find_sums(const struct reclaim_open 
 				   .device = open->device,
 				   .kind = kind };
 
-	return table_get(&reclaim_sums, &key, &no_sums, ret_error);
+	return table_get(&reclaim_sums, TABLE_RECLAIM_SUMS, open->slot, &key, &no_sums, ret_error);
 }
 
 /* Adds a stretch that is over. */

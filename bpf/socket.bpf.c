@@ -161,7 +161,8 @@ static __always_inline struct socket_open *begin_following(const struct socket_w
 							   __u64 address)
 {
 	int error;
-	struct socket_open *open = table_get(&socket_open, &address, &no_socket, &error);
+	struct socket_open *open =
+		table_get(&socket_open, TABLES_, NO_SLOT, &address, &no_socket, &error);
 
 	if (!open) {
 		socket_count_unfollowed(w->record.slot, error);

@@ -73,7 +73,7 @@ static __always_inline struct socket_sums *socket_sums_of(const struct socket_ke
 {
 	int error;
 
-	return table_get(&socket_sums, key, &no_socket_sums, &error);
+	return table_get(&socket_sums, TABLE_SOCKET_SUMS, key->slot, key, &no_socket_sums, &error);
 }
 
 /* Counts what is not told, in the watch and those around it. */
@@ -187,11 +187,20 @@ static long socket_forget_open(struct bpf_map *map, const void *key, void *value
 	return 0;
 }
 
+static long socket_forget_sums(struct bpf_map *map, const void *key, void *value, void *context)
+{
+	__u32 slot = ((const struct socket_key *)key)->slot;
+
+	if (!bpf_map_delete_elem(map, key))
+		table_count(TABLE_SOCKET_SUMS, slot, -1);
+	return 0;
+}
+
 /* Empties both maps. */
 static __always_inline void socket_forget_all(void)
 {
 	bpf_for_each_map_elem(&socket_open, socket_forget_open, 0, 0);
-	bpf_for_each_map_elem(&socket_sums, socket_forget_open, 0, 0);
+	bpf_for_each_map_elem(&socket_sums, socket_forget_sums, 0, 0);
 }
 
 #endif

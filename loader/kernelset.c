@@ -38,6 +38,7 @@ static const struct {
 	const char *map;
 	size_t offset;
 	uint32_t unit, more;
+	bool shared; /* the number is what one owner may have (TABLE_SHARE) */
 } sizes[] = {
 	{ "samples", offsetof(struct options, samples_kib), 1024 },
 	{ "events", offsetof(struct options, events_kib), 1024 },
@@ -46,13 +47,13 @@ static const struct {
 	{ "counters", offsetof(struct options, watches), 1 },
 	{ "switches", offsetof(struct options, watches), 1 },
 	{ "account_losses", offsetof(struct options, watches), 1 },
-	{ "accounts", offsetof(struct options, threads), 1 },
+	{ "accounts", offsetof(struct options, threads), 1, 0, true },
 	{ "lock_losses", offsetof(struct options, watches), 1 },
 	{ "block_losses", offsetof(struct options, watches), 1, 1 },
 	{ "socket_losses", offsetof(struct options, watches), 1 },
 	{ "reclaim_losses", offsetof(struct options, watches), 1, 1 },
-	{ "locks", offsetof(struct options, locks), 1 },
-	{ "long_waits", offsetof(struct options, long_waits), 1 },
+	{ "locks", offsetof(struct options, locks), 1, 0, true },
+	{ "long_waits", offsetof(struct options, long_waits), 1, 0, true },
 	{ "watches", offsetof(struct options, watches), WATCH_ENTRIES },
 	{ "targets", offsetof(struct options, targets), 1 },
 	{ "rules_a", offsetof(struct options, rules), 1 },
@@ -84,11 +85,26 @@ static int resize_maps(struct trocar *skeleton, const struct options *o)
 
 		if (!map)
 			return -ENOENT;
+		if (sizes[i].shared)
+			number += (number + TABLE_SHARE - 1) / TABLE_SHARE;
 		r = bpf_map__set_max_entries(map, (uint32_t)number * sizes[i].unit + sizes[i].more);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* Tells the programs how much room there is to share. */
+static void set_table_sizes(struct trocar *skeleton)
+{
+	const struct bpf_map *const maps[] = {
+#define TABLE(id, map) [TABLE_##id] = skeleton->maps.map,
+#include "shared/abi/tables.def"
+#undef TABLE
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		((uint32_t *)skeleton->rodata->table_sizes)[i] = bpf_map__max_entries(maps[i]);
 }
 
 /* Returns whether the kernel has what a row of the preflight asks for. */
@@ -220,6 +236,7 @@ static int set_constants(struct trocar *skeleton, const struct options *o, bool 
 	if (getrandom(secret, sizeof(secret), 0) < 0)
 		return -errno;
 	memcpy((void *)skeleton->rodata->address_secret, secret, sizeof(secret));
+	set_table_sizes(skeleton);
 	skeleton->rodata->scoped = o->scope.count > 0;
 	skeleton->rodata->has_cast = vma_open_coded;
 	skeleton->rodata->has_near = o->threads >= ACCOUNTS_NEAR_FROM;

@@ -15,6 +15,7 @@
 struct kept_session {
 	char id[ID_BYTES];
 	uint64_t omitted;
+	size_t bytes; /* of its lines that are held */
 };
 
 struct kept_lines {
@@ -88,34 +89,91 @@ static bool is_end(struct line line)
 	return line.bytes > strlen(begin) && !memcmp(line.text, begin, strlen(begin));
 }
 
-static struct kept_session *get_session(struct kept_lines *k, const char *id)
+static unsigned int count_sessions(const struct kept_lines *k)
 {
-	struct kept_session *one;
-
-	for (unsigned int i = 0; i < MIN(k->count, (unsigned int)KEPT_LINES_SESSIONS); i++)
-		if (!strcmp(k->sessions[i].id, id))
-			return &k->sessions[i];
-	one = &k->sessions[k->count++ % KEPT_LINES_SESSIONS];
-	*one = (struct kept_session){ 0 };
-	memcpy(one->id, id, ID_BYTES);
-	return one;
+	return MIN(k->count, (unsigned int)KEPT_LINES_SESSIONS);
 }
 
-/* Drops the oldest lines until at most `bytes` are held. */
+static struct kept_session *find_known(struct kept_lines *k, const char *id)
+{
+	for (unsigned int i = 0; i < count_sessions(k); i++)
+		if (!strcmp(k->sessions[i].id, id))
+			return &k->sessions[i];
+	return NULL;
+}
+
+/*
+ * Returns how many bytes each session may keep, so that all together have at most `bytes`: what the
+ * small ones leave goes to the others in equal parts.
+ */
+static size_t find_part(const struct kept_lines *k, size_t bytes)
+{
+	unsigned int n = count_sessions(k), over = n;
+	size_t part = n ? bytes / n : 0;
+
+	for (unsigned int before = n + 1; over && over < before;) {
+		size_t left = bytes;
+
+		before = over;
+		over = 0;
+		for (unsigned int i = 0; i < n; i++)
+			if (k->sessions[i].bytes > part)
+				over++;
+			else
+				left -= k->sessions[i].bytes;
+		part = over ? left / over : part;
+	}
+	return part;
+}
+
+/* Whether the line goes; then it is counted. Those of a session that has lost its place go. */
+static bool drops_line(struct kept_lines *k, struct line line, size_t part)
+{
+	struct kept_session *session;
+	char id[ID_BYTES];
+
+	session = find_session(line, id) ? find_known(k, id) : NULL;
+	if (!session)
+		return true;
+	if (session->bytes <= part)
+		return false;
+	session->bytes -= line.bytes;
+	session->omitted++;
+	return true;
+}
+
+/* Drops the oldest lines of the sessions that have the most, until at most `bytes` are held. */
 static void drop_lines(struct kept_lines *k, size_t bytes)
 {
-	size_t gone = 0;
+	size_t part = find_part(k, bytes), kept = 0;
 
-	while (k->bytes - gone > bytes) {
-		struct line line = first_line(k->data + gone, k->bytes - gone);
-		char id[ID_BYTES];
+	for (size_t at = 0; at < k->bytes;) {
+		struct line line = first_line(k->data + at, k->bytes - at);
 
-		if (find_session(line, id))
-			get_session(k, id)->omitted++;
-		gone += line.bytes;
+		at += line.bytes;
+		if (drops_line(k, line, part))
+			continue;
+		memmove(k->data + kept, line.text, line.bytes);
+		kept += line.bytes;
 	}
-	memmove(k->data, k->data + gone, k->bytes - gone);
-	k->bytes -= gone;
+	k->bytes = kept;
+}
+
+/* Those of the session whose place another one takes are dropped: no id leads to them any more. */
+static struct kept_session *get_session(struct kept_lines *k, const char *id)
+{
+	struct kept_session *one = find_known(k, id);
+	bool gone;
+
+	if (one)
+		return one;
+	one = &k->sessions[k->count++ % KEPT_LINES_SESSIONS];
+	gone = one->bytes > 0;
+	*one = (struct kept_session){ 0 };
+	memcpy(one->id, id, ID_BYTES);
+	if (gone)
+		drop_lines(k, SIZE_MAX);
+	return one;
 }
 
 /* Memory is taken as lines come: to touch all of it at once would hold the caller up. */
@@ -145,6 +203,7 @@ static void keep_line(struct kept_lines *k, struct line line)
 		drop_lines(k, k->space / 4 * 3 - line.bytes);
 	memcpy(k->data + k->bytes, line.text, line.bytes);
 	k->bytes += line.bytes;
+	session->bytes += line.bytes;
 }
 
 void kept_lines_put(void *kept, const char *data, size_t bytes, uint64_t lines)
@@ -167,7 +226,7 @@ static int find_by_prefix(const struct kept_lines *k, const char *prefix,
 {
 	const struct kept_session *found = NULL;
 
-	for (unsigned int i = 0; i < MIN(k->count, (unsigned int)KEPT_LINES_SESSIONS); i++) {
+	for (unsigned int i = 0; i < count_sessions(k); i++) {
 		if (strncmp(k->sessions[i].id, prefix, strlen(prefix)) != 0)
 			continue;
 		if (found)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * kept_lines.h: keeps the lines of the last sessions in memory, beside the output, for clients of
- * the control socket that come afterwards. Its bytes are bounded: the oldest lines go first, and
- * are counted by session.
+ * the control socket that come afterwards. Its bytes are bounded, and shared by session: the oldest
+ * lines of the sessions with the most bytes go first, and are counted by session.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_KEPT_LINES_H
 #define TROCAR_CONSUMER_OUTPUT_KEPT_LINES_H

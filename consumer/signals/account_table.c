@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -45,14 +46,16 @@ int account_table_read(const struct pinned_maps *pins, struct account_elements *
 	return e->more || errno == ENOENT ? 0 : -errno;
 }
 
-/* Lists the accounts of a part that nobody takes, at the front of its keys. */
+/* Lists the accounts of a part that nobody takes, at the front. */
 static void choose_idle(const struct pinned_maps *pins, struct account_elements *e)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < e->count; i++)
-		if (!slot_nest_is_captured(pins, e->values[i].account.slot))
+		if (!slot_nest_is_captured(pins, e->values[i].account.slot)) {
+			e->values[n].account.slot = e->values[i].account.slot;
 			e->keys[n++] = e->keys[i];
+		}
 	e->count = n;
 }
 
@@ -67,12 +70,16 @@ static void free_near(const struct pinned_maps *pins, uint32_t tid)
 
 static void remove_keys(const struct pinned_maps *pins, struct account_elements *e)
 {
-	if (e->near)
+	if (e->near) {
 		for (uint32_t i = 0; i < e->count; i++)
 			free_near(pins, e->keys[i].tid);
-	else if (e->count)
+		return;
+	}
+	if (e->count)
 		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_accounts], e->keys, &e->count,
 				     NULL);
+	for (uint32_t i = 0; i < e->count; i++)
+		table_share_remove(pins, TABLE_ACCOUNTS, e->values[i].account.slot);
 }
 
 /* Removes those of the next part. False at the end. */
@@ -114,4 +121,5 @@ void account_table_empty(const struct pinned_maps *pins)
 
 	while (e && remove_part(pins, e, true))
 		;
+	table_share_reset(pins, TABLE_ACCOUNTS);
 }

@@ -5,6 +5,7 @@
 
 #include "consumer/kernel/map_batch.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
@@ -55,6 +56,7 @@ void block_maps_empty(const struct pinned_maps *pins)
 {
 	map_batch_empty(pins->signal_fd[PINNED_MAP_block_sums], sizeof(struct block_key),
 			sizeof(struct block_sums), BLOCK_SUMS_MAX);
+	table_share_reset(pins, TABLE_BLOCK_SUMS);
 	map_batch_empty(pins->signal_fd[PINNED_MAP_block_open], sizeof(uint64_t),
 			sizeof(struct block_request), BLOCK_OPEN_MAX);
 }

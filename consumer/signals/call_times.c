@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -110,6 +111,7 @@ int call_times_empty(const struct pinned_maps *pins, const struct call_times *ti
 		    errno != ENOENT)
 			return -errno;
 	}
+	table_share_reset(pins, TABLE_ACCOUNT_CALLS);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "consumer/kernel/iterator.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -40,6 +41,7 @@ static int add_row(struct rows *r, const void *row)
 /* A map whose key begins with a struct lock_key. */
 struct lock_map {
 	int fd;
+	enum table table;
 	size_t key_bytes, value_bytes;
 };
 
@@ -49,6 +51,7 @@ static struct lock_map map_of(const struct pinned_maps *pins, enum pinned_map ma
 
 	return (struct lock_map){
 		.fd = pins->signal_fd[map],
+		.table = wakers ? TABLE_LOCK_WAKERS : TABLE_LOCKS,
 		.key_bytes = wakers ? sizeof(struct lock_waker_key) : sizeof(struct lock_key),
 		.value_bytes = wakers ? sizeof(struct lock_waker) : sizeof(struct lock_sums),
 	};
@@ -180,6 +183,15 @@ static void choose_idle(const struct lock_map *map, const struct pinned_maps *pi
 	part->count = n;
 }
 
+static void remove_keys(const struct lock_map *map, const struct pinned_maps *pins,
+			struct part *part)
+{
+	if (part->count)
+		bpf_map_delete_batch(map->fd, part->keys, &part->count, NULL);
+	for (uint32_t i = 0; i < part->count; i++)
+		table_share_remove(pins, map->table, key_at(map, part, i)->slot);
+}
+
 static void sweep_map(const struct pinned_maps *pins, enum pinned_map which, bool all)
 {
 	_cleanup_free_ struct part *part = malloc(sizeof(*part));
@@ -193,9 +205,10 @@ static void sweep_map(const struct pinned_maps *pins, enum pinned_map which, boo
 			return;
 		if (!all)
 			choose_idle(&map, pins, part);
-		if (part->count)
-			bpf_map_delete_batch(map.fd, part->keys, &part->count, NULL);
+		remove_keys(&map, pins, part);
 	}
+	if (all)
+		table_share_reset(pins, map.table);
 }
 
 void lock_maps_sweep(const struct pinned_maps *pins, bool all)

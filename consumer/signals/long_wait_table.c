@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -22,14 +23,16 @@ int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elemen
 	return e->more || errno == ENOENT ? 0 : -errno;
 }
 
-/* Lists the waits of a part that nobody takes, at the front of its keys. */
+/* Lists the waits of a part that nobody takes, at the front. */
 static void choose_idle(const struct pinned_maps *pins, struct long_wait_elements *e)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < e->count; i++)
-		if (!slot_nest_is_captured(pins, e->values[i].slot))
+		if (!slot_nest_is_captured(pins, e->values[i].slot)) {
+			e->values[n] = e->values[i];
 			e->keys[n++] = e->keys[i];
+		}
 	e->count = n;
 }
 
@@ -43,6 +46,8 @@ static bool remove_part(const struct pinned_maps *pins, struct long_wait_element
 	if (e->count)
 		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_long_waits], e->keys, &e->count,
 				     NULL);
+	for (uint32_t i = 0; i < e->count; i++)
+		table_share_remove(pins, TABLE_LONG_WAITS, e->values[i].slot);
 	return e->more;
 }
 
@@ -74,4 +79,5 @@ void long_wait_table_empty(const struct pinned_maps *pins)
 
 	while (e && remove_part(pins, e, true))
 		;
+	table_share_reset(pins, TABLE_LONG_WAITS);
 }

@@ -8,6 +8,7 @@
 
 #include "consumer/cgroup/cgroup_names.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -69,8 +70,10 @@ int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_c
 	struct queue_counts counts = {};
 	int r = read_map(fd, &counts);
 
-	if (r == 0 && empty && empty_map(fd, &counts) == 0)
+	if (r == 0 && empty && empty_map(fd, &counts) == 0) {
+		table_share_reset(host->pins, TABLE_QUEUE_NEIGHBOURS);
 		queue_blame_forget(&counts);
+	}
 	if (r == 0)
 		*ret_counts = counts;
 	return r;

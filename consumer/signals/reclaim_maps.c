@@ -7,6 +7,7 @@
 
 #include "consumer/kernel/map_batch.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
@@ -78,6 +79,7 @@ void reclaim_maps_empty(const struct pinned_maps *pins)
 {
 	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_sums], sizeof(struct reclaim_key),
 			sizeof(struct reclaim_sums), RECLAIM_SUMS_MAX);
+	table_share_reset(pins, TABLE_RECLAIM_SUMS);
 	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_open], sizeof(struct reclaim_open_key),
 			sizeof(struct reclaim_open), RECLAIM_OPEN_MAX);
 }

@@ -206,6 +206,31 @@ static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *pat
 }
 
 /*
+ * Returns the number that a watch of the owner shares the kernel side's tables under: that of the
+ * owner's other watches, or one that no other owner has. There are as many as slots. A cgroup whose
+ * owner is not known is an owner of its own.
+ */
+static uint32_t choose_payer(const struct watches *ws, const struct watch *w)
+{
+	uint32_t n = ws->pins->abi.slots, free = w->slot;
+	_cleanup_free_ bool *taken = calloc(n, sizeof(*taken));
+
+	for (uint32_t i = 0; taken && i < n; i++) {
+		const struct watch *other = ws->by_slot[i];
+		uint32_t payer = ws->pins->slots[i].payer;
+
+		if (!other || other == w || payer >= n)
+			continue;
+		if (other->owner && other->owner == w->owner)
+			return payer;
+		taken[payer] = true;
+	}
+	for (uint32_t i = 0; taken && taken[free] && i < n; i++)
+		free = i;
+	return free;
+}
+
+/*
  * Fills the slot before the map entry that leads to it: a tick that finds the slot finds it ready.
  */
 static int arm_slot(struct watches *ws, struct watch *w)
@@ -218,6 +243,7 @@ static int arm_slot(struct watches *ws, struct watch *w)
 	slot->flags = watch_slot_flags(w);
 	slot->outer = watch_tree_outer(ws, w->cgroup_id);
 	slot->left_out = 0;
+	slot->payer = choose_payer(ws, w);
 	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_RELEASE);
 	r = watch_tree_enter(w);
 	if (r < 0)

@@ -2,7 +2,7 @@
 /*
  * abi.h: every struct that the BPF programs and user space share.
  *
- * Of shared/, bpf/ may include only this file and unwind_abi.h, with the .def tables that they
+ * Of shared/, bpf/ may include only this file and those next to it, with the .def tables that they
  * include. All structs have a fixed size, natural alignment and no implicit padding. A change of
  * any of them raises ABI_VERSION. The map `abi` carries the sizes, so that a consumer of another
  * build refuses. Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns); only `start_ns` is of
@@ -13,10 +13,11 @@
 
 #include <linux/types.h>
 
+#include "shared/abi/table_abi.h"
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 22u
+#define ABI_VERSION 23u
 #define COMM_BYTES  16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
 	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
@@ -117,6 +118,8 @@ struct control {
 	__u32 sockets;	  /* sessions that look at sockets; 0: `sockets` forgets them */
 	__u64 lost_lines, lost_bytes,
 		lost_sessions; /* that a consumer could not write at its end */
+	/* Elements of each table that there are, and those of no watch. Both sides count. */
+	__s32 used[TABLES_], unwatched[TABLES_];
 };
 
 enum slot_state {
@@ -132,7 +135,7 @@ enum slot_flag {
 
 /*
  * One element of the mmapable map `slots`, one per watch. The consumer writes it, but for `outer`
- * and `left_out`, which the kernel side writes.
+ * and `left_out`, which the kernel side writes, and `used`, in which both count.
  */
 struct slot {
 	__u32 state;	/* enum slot_state */
@@ -142,6 +145,8 @@ struct slot {
 	__u64 session;	/* id of the running session, 0: none; it outlives the consumer */
 	__u32 left_out; /* cgroups below the watch whose ticks it does not get */
 	__u32 looked;	/* 1: `looks` tells of its threads */
+	__u32 payer;	/* number of the slot whose `used` counts for this one: one per owner */
+	__s32 used[TABLES_]; /* elements of each table that the owner has */
 };
 
 enum watch_flag {

@@ -159,6 +159,10 @@ static void apply_bounds(struct trocar *skel, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.reclaim_open, o->reclaim_open);
 	if (o->reclaim_sums)
 		bpf_map__set_max_entries(skel->maps.reclaim_sums, o->reclaim_sums);
+#define TABLE(id, map) \
+	skel->rodata->table_sizes[TABLE_##id] = o->shared * bpf_map__max_entries(skel->maps.map);
+#include "shared/abi/tables.def"
+#undef TABLE
 }
 
 static void apply(struct harness *h, const struct harness_options *o)

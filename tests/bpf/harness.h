@@ -61,6 +61,7 @@ struct harness_options {
 	uint32_t watch_room; /* descendants of watched cgroups that get an entry */
 	bool vmas_tree; /* load the body of vmas for old kernels, which is all that those have */
 	bool scoped;	/* the scope is what harness_scope adds */
+	bool shared;	/* owners share the tables, as the loader has them do */
 	bool modules;	/* load what follows modules that come and go */
 };
 

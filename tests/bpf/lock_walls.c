@@ -34,24 +34,34 @@ static void wait_everywhere(void *unused)
 	say_end();
 }
 
+/* Returns what the slot has lost so far, over all CPUs. */
+static struct slot_locks read_lost(const struct fixture *f, uint32_t slot)
+{
+	struct slot_locks each[HARNESS_CPUS], all = {};
+
+	assert_int_equal(
+		bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.lock_losses), &slot, each), 0);
+	for (int i = 0; i < libbpf_num_possible_cpus(); i++) {
+		all.waits += each[i].waits;
+		all.no_memory += each[i].no_memory;
+		all.long_waits += each[i].long_waits;
+		all.long_no_memory += each[i].long_no_memory;
+	}
+	return all;
+}
+
 /* What finds no room is counted. */
 static void full_table_is_counted(void **state)
 {
 	struct fixture f = begin_locks(&(struct harness_options){ .locks = 4 });
 	pid_t pid = harness_start(wait_everywhere, NULL, f.dir);
-	struct slot_locks each[HARNESS_CPUS], all = {};
+	struct slot_locks all;
 	struct found found[LOCKS];
-	uint32_t slot = SLOT;
 	uint64_t waits = 0;
 	size_t n;
 
 	await_end();
-	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(f.h->skel->maps.lock_losses), &slot, each),
-			 0);
-	for (int i = 0; i < libbpf_num_possible_cpus(); i++) {
-		all.waits += each[i].waits;
-		all.no_memory += each[i].no_memory;
-	}
+	all = read_lost(&f, SLOT);
 	n = find_locks(&f, pid, found);
 	for (size_t i = 0; i < n; i++)
 		waits += found[i].sums.waits;
@@ -59,6 +69,43 @@ static void full_table_is_counted(void **state)
 	assert_int_equal(all.no_memory, 0);
 	assert_int_equal(waits + all.waits, ROUNDS * WAITERS);
 	harness_kill(pid);
+	end_locks(&f);
+}
+
+#define FLOODS 8
+#define ALL    (ROUNDS * WAITERS)
+
+/* One owner fills its share of the tables, and what it loses is its own: the other loses nothing.
+ */
+static void owners_share_the_tables(void **state)
+{
+	struct fixture f = begin_locks(&(struct harness_options){
+		.locks = FLOODS * ALL, .long_waits = FLOODS * ALL, .shared = true });
+	char dir[4096];
+	uint64_t id = harness_group(f.h, "victim", dir);
+	struct slot_locks lost;
+	pid_t pid;
+
+	harness_watch(f.h, id, SLOT + 1, SLOT_CAPTURE, 0);
+	f.h->slots[SLOT + 1].payer = SLOT + 1;
+	for (int i = 0; i < FLOODS; i++) {
+		shared->ended = 0;
+		pid = harness_start(wait_everywhere, NULL, f.dir);
+		await_end();
+		harness_kill(pid);
+	}
+	shared->ended = 0;
+	pid = harness_start(wait_everywhere, NULL, dir);
+	await_end();
+	harness_kill(pid);
+	lost = read_lost(&f, SLOT);
+	assert_in_range(lost.waits, ALL, FLOODS * ALL);
+	assert_in_range(lost.long_waits, ALL, FLOODS * ALL);
+	assert_int_equal(lost.no_memory + lost.long_no_memory, 0);
+	lost = read_lost(&f, SLOT + 1);
+	assert_int_equal(lost.waits + lost.long_waits, 0);
+	assert_int_equal(f.h->slots[0].used[TABLE_LOCKS], FLOODS * ALL * 3 / 4);
+	assert_in_range(f.h->slots[SLOT + 1].used[TABLE_LOCKS], ALL, ALL + 1);
 	end_locks(&f);
 }
 
@@ -92,19 +139,11 @@ static void short_memory_is_not_full(void **state)
 {
 	struct fixture f = begin_locks(NULL);
 	pid_t pid = harness_start(crowd_together, NULL, f.dir);
-	struct slot_locks each[HARNESS_CPUS], all = {};
-	uint32_t slot = SLOT;
+	struct slot_locks all;
 
 	await_end();
 	harness_kill(pid);
-	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(f.h->skel->maps.lock_losses), &slot, each),
-			 0);
-	for (int i = 0; i < libbpf_num_possible_cpus(); i++) {
-		all.waits += each[i].waits;
-		all.no_memory += each[i].no_memory;
-		all.long_waits += each[i].long_waits;
-		all.long_no_memory += each[i].long_no_memory;
-	}
+	all = read_lost(&f, SLOT);
 	assert_in_range(all.waits, 1, CROWD);
 	assert_int_equal(all.no_memory, all.waits);
 	assert_int_equal(all.long_no_memory, all.long_waits);
@@ -238,6 +277,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_without_a_session),
 		cmocka_unit_test(full_table_is_counted),
 		cmocka_unit_test(short_memory_is_not_full),
+		cmocka_unit_test(owners_share_the_tables),
 		cmocka_unit_test(other_calls_keep_their_arguments),
 		cmocka_unit_test(nobody_else_is_told_of),
 		cmocka_unit_test(old_accounts_do_not_count),

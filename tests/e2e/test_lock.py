@@ -101,6 +101,28 @@ def test_table_is_full(t):
     check(end["verdict"] == "partial" and ("--locks" in end["verdict_reason"] or "ticks came" in end["verdict_reason"]), f"{end}")
 
 
+def test_flood_of_another_owner(t):
+    """One service fills its share of the tables; another owner's session, which begins afterwards, loses nothing."""
+    flood, own = t.cgroup("a"), t.cgroup("b")
+    agent = t.agent(rules(rule("flood", cgroup=flood.path, signals=SIGNALS), rule("own", cgroup=own.path, signals=SIGNALS)),
+                    load=["--locks", 16, "--long-waits", 2048], broker=True)
+    for i in range(8):
+        t.spawn("lock_holds", 20, t.folder / f"flood{i}", cgroup=flood)
+    t.spawn("lock_holds", 20, t.folder / "own", cgroup=own)
+    agent.wait("watch.start", cgroup=flood.path)
+    agent.wait("watch.start", cgroup=own.path)
+    first = agent.call("session.start", {"rule": "flood", "during_ms": 3000})["session"]
+    agent.wait("session.start", session=first)
+    time.sleep(1)
+    second = agent.call("session.start", {"rule": "own", "during_ms": 300})["session"]
+    lost = {name: agent.wait("session.end", session=asked, seconds=20)["ledger"]["lock"]
+            for name, asked in (("flood", first), ("own", second))}
+    check(lost["flood"]["lost"].get("locks_full", 0) > 0, f"{lost}")
+    check(lost["flood"]["long_waits"]["lost"].get("long_waits_full", 0) > 0, f"{lost}")
+    check(lost["own"]["emitted"] > 0 and lost["own"]["lost"] == {}, f"{lost}")
+    check(lost["own"]["long_waits"]["lost"] == {}, f"{lost}")
+
+
 def test_patterns(t):
     """A herd, and three locks that are none: a convoy, work that comes by itself, and work for all at once."""
     agent = t.agent(rules(rule("locks", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True)

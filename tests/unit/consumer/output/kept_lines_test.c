@@ -130,6 +130,29 @@ static void test_bound(void **state)
 	assert_in_range(held, SPACE / 2 / 80, SPACE / 60);
 }
 
+/* A session with many lines drives none of another out, however old that is. */
+static void test_shared(void **state)
+{
+	put("session.start", 1, 0);
+	put("stack", 1, 1);
+	put("session.end", 1, 2);
+	for (int i = 0; i < 1000; i++)
+		put("stack", i % 2 ? 2 : 3, i);
+	jsonw_reset(&w);
+	assert_int_equal(kept_lines_write(kept, "0000000000000001", &w), 0);
+	assert_int_equal(count_lines(), 3);
+	assert_int_equal(number_of("\"omitted\":"), 0);
+	for (int i = 2; i <= 3; i++) {
+		jsonw_reset(&w);
+		assert_int_equal(kept_lines_write(kept,
+						  i == 2 ? "0000000000000002" : "0000000000000003",
+						  &w),
+				 0);
+		assert_in_range(count_lines(), SPACE / 5 / 90, SPACE / 2 / 90);
+		assert_int_equal(count_lines() + number_of("\"omitted\":"), 500);
+	}
+}
+
 /* A line that would take more than its part is not kept, and what was there stays. */
 static void test_long_line(void **state)
 {
@@ -163,8 +186,8 @@ static void test_many_sessions(void **state)
 UNIT_TESTS(kept_lines)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_by_session), EACH(test_labels),	 EACH(test_bound),
-		EACH(test_long_line),  EACH(test_many_sessions),
+		EACH(test_by_session), EACH(test_labels), EACH(test_bound),
+		EACH(test_long_line),  EACH(test_shared), EACH(test_many_sessions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

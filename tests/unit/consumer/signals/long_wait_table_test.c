@@ -12,13 +12,15 @@
 
 static struct pinned_maps pins;
 static struct slot slots[3];
+static struct control control;
 
 static int setup(void **state)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options);
 
 	memset(slots, 0, sizeof(slots));
-	pins = (struct pinned_maps){ .slots = slots };
+	memset(&control, 0, sizeof(control));
+	pins = (struct pinned_maps){ .slots = slots, .control = &control };
 	pins.abi.slots = ARRAY_SIZE(slots);
 	pins.signal_fd[PINNED_MAP_long_waits] = bpf_map_create(
 		BPF_MAP_TYPE_HASH, "unit", 4, sizeof(struct long_wait), 4096, &options);
@@ -63,12 +65,18 @@ static void test_sweep(void **state)
 		skip();
 	put(0, 1000, 1);
 	put(1000, 500, 2);
+	control.used[TABLE_LONG_WAITS] = 1500;
+	slots[1].payer = 1;
+	slots[1].used[TABLE_LONG_WAITS] = 1000;
 	slots[2].state = SLOT_CAPTURE;
 	long_wait_table_sweep_begin(&sweep);
 	for (; sweep.elements; steps++)
 		long_wait_table_sweep_step(&sweep, &pins, 0);
 	assert_true(steps > 2);
 	assert_int_equal(count(), 500);
+	/* What goes is given back to its owner's share. */
+	assert_int_equal(control.used[TABLE_LONG_WAITS], 500);
+	assert_int_equal(slots[1].used[TABLE_LONG_WAITS], 0);
 	slots[1].state = SLOT_CAPTURE;
 	slots[2].state = SLOT_RECORDER;
 	slots[2].outer = 2; /* slot 1 is around it, and a session runs there */
@@ -78,6 +86,7 @@ static void test_sweep(void **state)
 	assert_int_equal(count(), 500);
 	long_wait_table_empty(&pins);
 	assert_int_equal(count(), 0);
+	assert_int_equal(control.used[TABLE_LONG_WAITS], 0);
 	long_wait_table_sweep_begin(&sweep);
 	long_wait_table_sweep_stop(&sweep);
 	assert_null(sweep.elements);

@@ -73,6 +73,27 @@ static struct watch *get_at(uint64_t id, const char *path)
 	return watch_get(&fake->a.watches, id, 0, &w) == 0 ? w : NULL;
 }
 
+/* The watches of one owner share the kernel side's tables under one number, and no other has it. */
+static void test_payers(void **state)
+{
+	struct watch *a, *b, *other, *late;
+
+	if (!fake)
+		skip();
+	a = get_at(1ULL << 40, "/user.slice/one/a");
+	other = get_at(2ULL << 40, "/system.slice/x.service");
+	b = get_at(3ULL << 40, "/user.slice/one/b");
+	assert_int_equal(fake->slots[a->slot].payer, fake->slots[b->slot].payer);
+	assert_int_not_equal(fake->slots[a->slot].payer, fake->slots[other->slot].payer);
+	/* The slot whose number the owner goes by gets a watch of another one. */
+	assert_int_equal(fake->slots[b->slot].payer, a->slot);
+	watch_remove(a, "cgroup_removed");
+	late = get_at(4ULL << 40, "/system.slice/y.service");
+	assert_int_equal(late->slot, 0);
+	assert_int_not_equal(fake->slots[late->slot].payer, fake->slots[b->slot].payer);
+	assert_int_not_equal(fake->slots[late->slot].payer, fake->slots[other->slot].payer);
+}
+
 /* A newcomer takes the place of who has most, the last that came of his; nobody in a session. */
 static void test_displaced(void **state)
 {
@@ -263,8 +284,9 @@ static void test_write(void **state)
 UNIT_TESTS(watch)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_slots),    EACH(test_displaced), EACH(test_gone),  EACH(test_map_fails),
-		EACH(test_bindings), EACH(test_scope),	   EACH(test_write), EACH(test_shared),
+		EACH(test_slots), EACH(test_payers),	EACH(test_displaced),
+		EACH(test_gone),  EACH(test_map_fails), EACH(test_bindings),
+		EACH(test_scope), EACH(test_write),	EACH(test_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
