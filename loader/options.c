@@ -12,7 +12,8 @@
 	 sizeof(struct slot_accounts) + sizeof(struct slot_locks) + sizeof(struct slot_block) + \
 	 sizeof(struct slot_sockets) + sizeof(struct slot_reclaim))
 
-_Static_assert(WATCH_CPU_BYTES / 41 == 9, "--watches, and docs/operations.md: 0.4 KiB per CPU");
+_Static_assert((WATCH_CPU_BYTES * 10 + 512) / 1024 == 5,
+	       "--watches, and docs/operations.md: 0.5 KiB per CPU");
 _Static_assert(SCOPE_PREFIXES <= OPTION_TABLE_TIMES_MAX, "--scope has no room for its prefixes");
 
 static bool is_private_dir(const char *path)
@@ -41,7 +42,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW(
 		NUMBER, FOR_LOAD, watches, "watches", .value = "N", .min = 1, .max = 65536,
 		.preset = "1024",
-		.help = "cgroups watched at once, and as many below them; each costs 0.4 KiB, and 0.4 "
+		.help = "cgroups watched at once, and as many below them; each costs 0.4 KiB, and 0.5 "
 			"KiB per possible CPU"),
 	OPTION_ROW(NUMBER, FOR_LOAD, targets, "targets", .value = "N", .min = 256, .max = 1048576,
 		   .preset = "16384", .help = "processes known at once; each costs 104 bytes"),

@@ -81,8 +81,7 @@ static void test_shifted_clocks(void **state)
 
 	if (!fake)
 		skip();
-	fake->a.host.shifted_clocks = "clocks are shifted";
-	line = start_line(NULL, NULL);
+	line = start_line(NULL, NULL, "clocks are shifted");
 	one = find_missing(line, "host_clocks");
 	assert_non_null(one);
 	assert_string_equal(fake_text(one, "reason"), "clocks are shifted");
