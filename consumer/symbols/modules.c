@@ -22,6 +22,7 @@ void modules_free(struct module *m)
 		return;
 	pretty_free(m->pretty);
 	elf_symbols_free(m->symbols);
+	free(m->links);
 	free(m->path);
 	free(m);
 }

@@ -119,6 +119,33 @@ static bool make_room(struct symbols *s)
 	return s->table_bytes < s->max_bytes || s->table_bytes == 0;
 }
 
+/* Keeps where a debug file of the module would be, if it may have more names. */
+static void keep_links(struct module *m, const struct elf_symbols *table)
+{
+	free(m->links);
+	m->links = table->whole ? NULL : malloc(sizeof(*m->links));
+	if (m->links)
+		*m->links = table->links;
+	m->nameless = false;
+}
+
+/*
+ * Whether a debug file has come for a module that had to be left without names. Looks at most once
+ * between two trims, and before any name of its table is in use.
+ */
+static bool has_new_debug_file(const struct symbols *s, struct module *m)
+{
+	struct debug_file debug = { .root = DEBUG_FILE_ROOT, .path = m->path };
+	struct elf_image image = { .fd = -1 };
+	bool looked = m->looked == s->epoch || (m->symbols && m->epoch == s->epoch);
+
+	m->looked = s->epoch;
+	if (looked || !m->nameless || !m->links || debug_file_open(&debug, m->links, &image) < 0)
+		return false;
+	cleanup_close(&image.fd);
+	return true;
+}
+
 /* Reads the table from an opened file, if that is the module's file. */
 static enum reason read_image(struct symbols *s, struct module *m, const struct elf_image *image)
 {
@@ -137,6 +164,7 @@ static enum reason read_image(struct symbols *s, struct module *m, const struct 
 		elf_symbols_free(table);
 		return REASON_OTHER_FILE;
 	}
+	keep_links(m, table);
 	if (table->names.count == 0) {
 		reason = table->cut ? REASON_TOO_LARGE : REASON_STRIPPED;
 		elf_symbols_free(table);
@@ -184,6 +212,11 @@ static const char *load_table(struct symbols *s, struct module *m)
 {
 	enum reason reason;
 
+	if (has_new_debug_file(s, m)) {
+		if (m->symbols)
+			symbols_evict_table(s, m);
+		m->loaded = false;
+	}
 	if (m->symbols)
 		return NULL;
 	if (m->loaded && (m->retry_ns == 0 || clock_mono_ns() < m->retry_ns))
@@ -240,8 +273,9 @@ static struct module *find_table(struct symbols *s, struct module *m, const char
 	struct module *other = known && !m->symbols ? symbols_find_copy(s, m) : NULL;
 
 	*ret_why = NULL;
-	if (other)
+	if (other && !load_table(s, other))
 		return other;
+	other = NULL;
 	*ret_why = load_table(s, m);
 	if (*ret_why && known)
 		other = symbols_find_sole(s, m);
@@ -286,6 +320,7 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 			return count_nameless(s, reason_word(REASON_UNKNOWN_BUILD_ID), ret_name);
 	}
 	m = find_table(s, m, &why);
+	m->nameless = m->nameless || why;
 	if (why)
 		return count_nameless(s, why, ret_name);
 	touch_module(s, m);
@@ -294,6 +329,7 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 			       &(struct elf_code){ has_call, &(struct code){ s, m } }, &start)
 		     : elf_symbols_find(m->symbols, offset, &start);
 	if (!raw) {
+		m->nameless = true;
 		why = reason_word(m->symbols->cut ? REASON_TOO_LARGE : REASON_NO_SYMBOL);
 		count_nameless(s, why, ret_name);
 		if (!m->symbols->cut)

@@ -78,7 +78,10 @@ struct module {
 	bool taken;		/* symbols_sweep is about to free it */
 	const char *unreadable; /* why the names are unknown, NULL when they are known */
 	struct elf_symbols *symbols;
-	struct pretty *pretty; /* demangled names of `symbols` that were needed */
+	struct elf_links *links; /* owned; of a file without a full symbol table: its debug file */
+	bool nameless;		 /* a frame had to be left without a name */
+	uint32_t looked;	 /* number of trims before the last look for a debug file */
+	struct pretty *pretty;	 /* demangled names of `symbols` that were needed */
 	bool loaded;
 	struct module *resolved; /* of a module without a file: the file with its build-id */
 	uint32_t resolved_at;	 /* when: by `changes` of build_ids.h */

@@ -140,9 +140,11 @@ static int read_debug_file(struct reading *in)
 
 	if (!in->whole && in->options.debug)
 		try_other(in, in->options.debug);
-	if (in->whole || !finder)
+	if (in->whole)
 		return 0;
 	read_debuglink(in);
+	if (!finder)
+		return 0;
 	if (finder->open(finder->context, &in->links, &image) < 0)
 		return 0;
 	try_other(in, &image);
@@ -266,6 +268,8 @@ int elf_symbols_read(const struct elf_image *image, const struct elf_symbols_opt
 		return r;
 	s->id = in.links.id;
 	s->cut = in.gather.cut;
+	s->whole = in.whole;
+	s->links = in.links;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
 }

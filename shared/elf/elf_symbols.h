@@ -47,6 +47,8 @@ struct elf_symbols {
 	struct name_table names; /* keys are file offsets */
 	struct build_id id;	 /* from the mapped notes; none with options.split */
 	bool cut;		 /* a limit has left functions out */
+	bool whole;		 /* a full symbol table was read, of the file or a debug file */
+	struct elf_links links;	 /* where else its symbols may be */
 };
 
 /*
