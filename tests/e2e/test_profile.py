@@ -58,6 +58,9 @@ def test_profile_a_cgroup(t):
     pids = [t.spawn("burn_cpu", 60, name="busy", cgroup=group).pid for _ in range(2)]
     out = agent.trocar("profile", "--cgroup", group.path, 1, "--by", "pid").stdout
     check({s.split(";")[0] for s in folded(out)} == {f"pid {p}" for p in pids}, out)
+    for path in (group.folder, group.path[1:] + "/"):
+        done = agent.trocar("profile", "--cgroup", path, 1)
+        check(done.stdout and f"--cgroup {path} is the cgroup {group.path}" in done.stderr, f"{path}: {done}")
 
 
 @pytest.mark.parallel(3)
