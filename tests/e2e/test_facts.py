@@ -94,11 +94,12 @@ def test_cpu_quota_that_is_gone(t, act):
     ACTS[act](t, group)
     end = agent.wait("session.end", session=start["session"])
     cpu = agent.find("facts", session=end["session"], source="cpu")[0]
-    check_figure("before" in cpu["phases"], f"stalled too early: {cpu}", t.load)
+    check_figure("before" in cpu["phases"] and cpu["phases"]["during"]["nr_throttled"] >= 3,
+                 f"stalled for something else, or too early: {cpu}", t.load)
     became = "it was lifted" if act == "lifted" else "its cgroup was removed"
     check(end["cause"].startswith("CPU quota of 20 % used up: ") and
           end["cause"].endswith(f"; {became} during the capture"), f"{end['cause']}: {cpu}")
-    check(cpu["limits"]["quota_pct"] == 20 and cpu["phases"]["during"]["nr_throttled"] >= 3, f"{cpu}")
+    check(cpu["limits"]["quota_pct"] == 20, f"{cpu}")
     check(cpu.get("limits_end", {}).get("quota_pct", 0) == (None if act == "lifted" else 0), f"{cpu}")
     check(any(row["file"] == "cpu.stat" and "removed" in row["reason"] for row in cpu.get("missing", [])) ==
           (act != "lifted"), f"{cpu}")
