@@ -16,32 +16,12 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/call_bytes.h"
 #include "bpf/kernel.h"
 #include "shared/abi/abi.h"
 
 #define BUILD_ID_VALID	 1 /* BPF_STACK_BUILD_ID_VALID */
 #define PAGE_OFFSET_MASK 4095
-
-/*
- * Returns true when the 8 bytes before an address end with a call instruction, as those before a
- * return address do.
- */
-static __always_inline bool is_call(__u64 bytes)
-{
-#if defined(__TARGET_ARCH_x86)
-	/* call rel32, or call of a register or memory: opcode ff with 2 in the middle of modrm */
-	if ((bytes >> 24 & 0xff) == 0xe8)
-		return true;
-	return (bytes >> 48 & 0x38ff) == 0x10ff || (bytes >> 40 & 0x38ff) == 0x10ff ||
-	       (bytes >> 32 & 0x38ff) == 0x10ff || (bytes >> 16 & 0x38ff) == 0x10ff ||
-	       (bytes >> 8 & 0x38ff) == 0x10ff;
-#else
-	__u32 last = bytes >> 32;
-
-	/* bl, or blr and its variants with pointer authentication */
-	return (last & 0xfc000000) == 0x94000000 || (last & 0xfefff000) == 0xd63f0000;
-#endif
-}
 
 /* A chain of frames, and the limits of the program's code. */
 struct caller_chain {

@@ -51,6 +51,7 @@ static __always_inline void look_begin(struct looker *l, struct task_struct *tas
 	l->walk.checked = 0;
 	l->walk.locked = 0;
 	l->walk.by_pointer = 0;
+	l->walk.searched = 0;
 	l->walk.stop_reason = UNWIND_END_NONE;
 	l->record.sample.user_frames = 0;
 }
@@ -77,7 +78,7 @@ static long look_at_frame(__u32 i, struct look_walk *w)
 	if (i > 0 && l->walk.frame.exact)
 		pc |= SAMPLE_INTERRUPTED;
 	if (i > 0 && l->walk.by_pointer)
-		pc |= SAMPLE_FOLLOWED;
+		pc |= l->walk.adjacent ? SAMPLE_FOLLOWED | SAMPLE_ADJACENT : SAMPLE_FOLLOWED;
 	/* Without a cache: its entries would be torn where one reader preempts another. */
 	if (!unwind_walk_advance(w->task, &l->walk, w->ranges, w->process, NULL)) {
 		if (i > 0)

@@ -182,7 +182,7 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 	if (i > 0 && b->walk.frame.exact)
 		pc |= SAMPLE_INTERRUPTED;
 	if (i > 0 && b->walk.by_pointer)
-		pc |= SAMPLE_FOLLOWED;
+		pc |= b->walk.adjacent ? SAMPLE_FOLLOWED | SAMPLE_ADJACENT : SAMPLE_FOLLOWED;
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
 	if (!unwind_walk_advance(NULL, &b->walk, tables->ranges, tables->process, tables->cache)) {
@@ -229,6 +229,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	b->walk.checked = 0;
 	b->walk.locked = 0;
 	b->walk.by_pointer = 0;
+	b->walk.searched = 0;
 	b->walk.in_call = !(b->sample.flags & SAMPLE_IN_USER);
 	b->walk.stop_reason = UNWIND_END_NONE;
 	b->walk.table_generation = generation;

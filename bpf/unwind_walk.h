@@ -14,6 +14,7 @@
 #ifndef TROCAR_BPF_UNWIND_WALK_H
 #define TROCAR_BPF_UNWIND_WALK_H
 
+#include "bpf/call_bytes.h"
 #include "bpf/unwind.h"
 #include "bpf/unwind_cache.h"
 #ifndef UNWIND_HOST
@@ -27,6 +28,11 @@ struct task_struct;
 /* A global function of the kernel side: the verifier checks it once, whatever leads to it. */
 #ifdef UNWIND_HOST
 #define UNWIND_GLOBAL UNWIND_APART
+#define bpf_loop(times, step, context, flags)                                                \
+	do {                                                                                 \
+		for (__u32 loop_i = 0; loop_i < (times) && !step(loop_i, context); loop_i++) \
+			;                                                                    \
+	} while (0)
 #else
 #define UNWIND_GLOBAL __weak __noinline
 #endif
@@ -40,17 +46,22 @@ struct unwind_walk {
 	__u32 last;	  /* the last range found: most frames lie in it */
 	__u32 by_pointer; /* the last step used the frame pointer, as the code or the table says */
 	enum unwind_end stop_reason;
-	__u32 place;   /* of the previous frame, in the cache */
-	__u32 checked; /* number of the last range that was checked, plus 1 */
-	__u32 steps;   /* 0: the frame is where the task left user mode */
-	__u32 locked;  /* of mapped_file_find */
-	__u32 in_call; /* the task left user mode by a call, most likely: it comes back there */
-	__u32 process; /* its place among those of the cache: unwind_cache_begin */
-	__u32 pad;
+	__u32 place;	/* of the previous frame, in the cache */
+	__u32 checked;	/* number of the last range that was checked, plus 1 */
+	__u32 steps;	/* 0: the frame is where the task left user mode */
+	__u32 locked;	/* of mapped_file_find */
+	__u32 in_call;	/* the task left user mode by a call, most likely: it comes back there */
+	__u32 process;	/* its place among those of the cache: unwind_cache_begin */
+	__u32 adjacent; /* the last step used the frame pointer, and cannot have left a frame out */
 	__u64 table_generation;	 /* of the ranges that the walk uses */
 	struct unwind_rule rule; /* of the frame */
 	struct unwind_frame frame;
+	__u32 searched; /* words, by unwind_walk_is_adjacent */
+	__u32 pad2;
 };
+
+/* Words that one walk searches for return addresses at most. */
+#define UNWIND_GAP_WORDS 1024
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
 {
@@ -107,17 +118,79 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 	return rule;
 }
 
+/* A search for return addresses between a frame and what its frame pointer points to. */
+struct unwind_gap {
+	struct unwind_walk *walk;
+	const struct unwind_ranges *ranges;
+	__u64 at;
+	__u32 clean; /* there was none below `at` */
+};
+
+/* Searches one word. Returns 1 at the end of the gap, and when the word is a return address. */
+static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
+{
+	struct unwind_walk *w = gap->walk;
+	__u64 word, before;
+
+	if (gap->at >= w->frame.fp)
+		return 1;
+	w->searched++;
+	gap->clean = 0;
+	if (unwind_stack_word(&w->frame.stack, gap->at, &word) != 0)
+		return 1;
+	word = UNWIND_CODE(word);
+	word -= sizeof(before);
+	if (unwind_find_range(gap->ranges, w->last, word) < UNWIND_RANGES &&
+	    (unwind_read(&before, sizeof(before), word) != 0 || is_call(before)))
+		return 1;
+	gap->clean = 1;
+	gap->at += UNWIND_WORD;
+	return 0;
+}
+
+/*
+ * Returns 1 when no frame can lie between w->frame and the one that its frame pointer leads to. A
+ * call pushes its return address, so a frame that keeps no frame pointer has left one there. An old
+ * one that a function has not overwritten looks the same: then the answer is 0 too, and the step
+ * needs another proof. What it finds are addresses of code, which a walk may tell anyhow: any other
+ * word makes no difference. On arm64 a leaf's return address is in a register.
+ */
+UNWIND_GLOBAL int unwind_walk_is_adjacent(struct unwind_walk *w, const struct unwind_ranges *r)
+{
+	struct unwind_gap gap = { .walk = w, .ranges = r };
+	__u64 words;
+
+	if (!w || !r || w->frame.fp_lost || w->frame.fp < w->frame.sp ||
+	    w->searched >= UNWIND_GAP_WORDS)
+		return 0;
+#if defined(__TARGET_ARCH_arm64)
+	if (w->frame.exact)
+		return 0;
+#endif
+	words = (w->frame.fp - w->frame.sp) / UNWIND_WORD;
+	if (words > UNWIND_GAP_WORDS - w->searched)
+		return 0;
+	gap.at = w->frame.sp;
+	gap.clean = 1;
+	bpf_loop((__u32)words + 1, unwind_gap_word, &gap, 0);
+	return gap.clean && gap.at >= w->frame.fp;
+}
+
 /* Steps w->frame to its caller by any rule. */
-UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
+UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w,
+						  const struct unwind_ranges *r)
 {
 	struct unwind_rule rule = w->rule;
 
 	w->by_pointer = rule.cfa == UNWIND_CFA_POINTER;
-	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, &rule);
+	if (!w->by_pointer)
+		return unwind_apply(&w->frame, &rule);
+	w->adjacent = (__u32)unwind_walk_is_adjacent(w, r);
+	return unwind_step_fp(&w->frame);
 }
 
 /* Steps w->frame to its caller by w->rule. */
-UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w)
+UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const struct unwind_ranges *r)
 {
 	struct unwind_rule rule = w->rule;
 
@@ -125,7 +198,7 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w)
 	w->by_pointer = 0;
 	if (unwind_apply_plain(&w->frame, &rule))
 		return UNWIND_END_NONE;
-	return unwind_walk_step_any(w);
+	return unwind_walk_step_any(w, r);
 }
 
 /*
@@ -256,7 +329,7 @@ UNWIND_INLINE __u32 unwind_walk_advance(struct task_struct *task, struct unwind_
 		w->stop_reason = UNWIND_END_CHANGED;
 		return 0;
 	}
-	w->stop_reason = unwind_walk_step(w);
+	w->stop_reason = unwind_walk_step(w, r);
 	return 1;
 }
 

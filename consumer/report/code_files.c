@@ -167,6 +167,8 @@ static void read_facts(struct code_file *f)
 		if (text)
 			f->entry = e.header.e_entry - text->p_vaddr + text->p_offset;
 		f->runtime = find_runtime(&e);
+		f->arm64 = e.header.e_machine == EM_AARCH64;
+		f->wide = e.wide;
 	}
 	elf_reader_done(&e);
 }

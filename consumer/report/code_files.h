@@ -31,6 +31,8 @@ struct code_file {
 	struct elf_image image;	     /* fd -1: the file could not be opened */
 	uint64_t entry; /* offset of the entry point (e_entry), or CODE_FILES_NOWHERE */
 	enum code_runtime runtime;
+	bool arm64; /* its instructions are of arm64, else of x86 */
+	bool wide;  /* of 64 bits */
 };
 
 struct code_files {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "consumer/jit/perf_map_files.h"
-#include "consumer/report/frame_entry.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "shared/tools/macro.h"
 
@@ -119,29 +118,12 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 	ret_frame->exact = i > stack->kernel_frames && !caller;
 }
 
-/*
- * Returns whether the chain comes to frame `i`, main's caller, from another function than main. By
- * the frame pointer this means that the other function keeps none, and that the chain leapt over
- * its callers.
- */
-static bool leaps_over_main(const struct named_frame *frames, size_t i)
-{
-	const struct named_frame *f = &frames[i], *callee = f - 1;
-	const char *name = f->fn ? f->fn : f->after;
-
-	if (!name || (!frame_entry_is_named(name, "__libc_start_main") &&
-		      !frame_entry_is_named(name, "__libc_start_call_main")))
-		return false;
-	return !callee->fn || strcmp(callee->fn, "main") != 0;
-}
-
-/* Returns whether a walk by rows leapt over main where it followed the frame pointer. */
-static bool walk_leaps(const struct stack *stack, const struct named_frame *frames, size_t n)
+size_t frame_name_gap(const struct stack *stack, const struct named_frame *frames, size_t n)
 {
 	for (size_t i = stack->kernel_frames + 1u; i < n; i++)
-		if (stack_sample_followed(&stack->frames[i]) && leaps_over_main(frames, i))
-			return true;
-	return false;
+		if (frames[i].unproved)
+			return i;
+	return 0;
 }
 
 /*
@@ -162,19 +144,18 @@ static enum quality unwound_quality(const struct stack *stack, const struct name
 {
 	const struct named_frame *root = n ? &frames[n - 1] : NULL;
 	enum unwind_end end = stack->stop_reason;
-	bool leaps = walk_leaps(stack, frames, n);
 
 	if (stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";
 		return QUALITY_TRUNCATED;
 	}
-	if (end == UNWIND_END_COMPLETE && !leaps)
-		return QUALITY_COMPLETE;
-	if ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) && !leaps &&
-	    is_known_end(stack, root))
-		return QUALITY_COMPLETE;
-	if (end == UNWIND_END_COMPLETE)
-		end = UNWIND_END_NO_POINTERS;
+	if (end == UNWIND_END_COMPLETE ||
+	    ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) &&
+	     is_known_end(stack, root))) {
+		if (!frame_name_gap(stack, frames, n))
+			return QUALITY_COMPLETE;
+		end = UNWIND_END_UNPROVED;
+	}
 	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
 	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
 }
@@ -204,9 +185,12 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 			"frame pointers";
 		return QUALITY_BROKEN;
 	}
-	if (n > 1 && stack->user_frames > 1 && !leaps_over_main(frames, n - 1) &&
-	    is_known_end(stack, root))
-		return QUALITY_COMPLETE;
+	if (is_known_end(stack, root)) {
+		if (!frame_name_gap(stack, frames, n))
+			return QUALITY_COMPLETE;
+		*ret_reason = unwind_end_help(UNWIND_END_UNPROVED);
+		return QUALITY_BROKEN;
+	}
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
 		      "frame pointers";
 	return QUALITY_BROKEN;

@@ -36,8 +36,10 @@ struct named_frame {
 	uint64_t offset;
 	uint64_t start; /* of fn in its file; only with fn and a file */
 	bool has_offset;
-	bool entry; /* no function calls it, so a chain ends there: set by frame_proof_judge */
-	bool exact; /* behind the leaf: the offset is of the instruction to run next */
+	/* Set by frame_proof_judge: */
+	bool entry;    /* no function calls it, so a chain ends there */
+	bool unproved; /* a caller may be missing between it and the frame below */
+	bool exact;    /* behind the leaf: the offset is of the instruction to run next */
 };
 
 /*
@@ -57,6 +59,12 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
  */
 enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
 				size_t n, const char **ret_reason);
+
+/*
+ * Returns the first frame before which a caller may be missing; 0: there is none. Only a stack that
+ * came to its outermost frame has one: of another it is known that callers are missing.
+ */
+size_t frame_name_gap(const struct stack *stack, const struct named_frame *frames, size_t n);
 
 const char *frame_name_of_quality(enum quality quality);
 

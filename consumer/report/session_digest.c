@@ -109,14 +109,22 @@ void session_digest_meet(struct summary *s, const struct stack *stack)
 }
 
 /* Returns a word for why a broken stack ended, or NULL: by frame pointers, and without a table. */
-static const char *find_reason(const struct summary *s, const struct stack *stack)
+static const char *find_reason(const struct summary *s, const struct stack *stack, size_t gap)
 {
-	/* Broken, though the walk came to the outermost frame: it leapt over callers on its way. */
-	if (stack->flags & SAMPLE_UNWOUND && stack->stop_reason == UNWIND_END_COMPLETE)
-		return unwind_end_word(UNWIND_END_NO_POINTERS);
+	if (gap)
+		return unwind_end_word(UNWIND_END_UNPROVED);
 	if (stack->flags & SAMPLE_UNWOUND)
 		return unwind_end_word(stack->stop_reason);
 	return idmap_get(&s->walked, hash_process(stack)) ? before_table : NULL;
+}
+
+/* Returns whether the walk by a table came to one of the frames by the frame pointer. */
+static bool is_followed(const struct stack *stack, size_t n)
+{
+	for (size_t i = stack->kernel_frames + 1u; i < n; i++)
+		if (stack_sample_followed(&stack->frames[i]))
+			return true;
+	return false;
 }
 
 static void add_quality(struct summary *s, const struct stack *stack,
@@ -125,15 +133,21 @@ static void add_quality(struct summary *s, const struct stack *stack,
 	const struct named_frame *root = n ? &frames[n - 1] : NULL;
 	const char *why;
 	enum quality quality = frame_name_quality(stack, frames, n, &why);
+	size_t gap = quality == QUALITY_BROKEN ? frame_name_gap(stack, frames, n) : 0;
 
 	s->samples[quality] += stack->count;
 	s->frames += n * stack->count;
 	if (stack->flags & SAMPLE_UNWOUND)
-		s->ends[stack->stop_reason] += stack->count;
+		s->ends[gap ? UNWIND_END_UNPROVED : stack->stop_reason] += stack->count;
 	else if (stack->user_frames)
 		s->by_pointers += stack->count;
+	if (stack->flags & SAMPLE_UNWOUND && is_followed(stack, n))
+		s->followed += stack->count;
+	/* Where a caller may be missing, the code below it is what keeps no frame pointer. */
+	if (gap)
+		root = &frames[gap - 1];
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
-		tally_add(&s->broken, root->module, find_reason(s, stack), stack->count);
+		tally_add(&s->broken, root->module, find_reason(s, stack, gap), stack->count);
 }
 
 void session_digest_add(struct summary *s, const struct stack *stack,
@@ -232,7 +246,9 @@ static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 /* Returns whether frame pointers would help the stacks that ended there. */
 static bool wants_pointers(const struct tally_row *broken)
 {
-	return !broken->detail || !strcmp(broken->detail, unwind_end_word(UNWIND_END_NO_POINTERS));
+	return !broken->detail ||
+	       !strcmp(broken->detail, unwind_end_word(UNWIND_END_NO_POINTERS)) ||
+	       !strcmp(broken->detail, unwind_end_word(UNWIND_END_UNPROVED));
 }
 
 /* Returns whether the module is among the heaviest of those in which stacks ended. */
@@ -310,6 +326,7 @@ static void write_quality(const struct summary *s, struct jsonw *w)
 		jsonw_u64(w, frame_name_of_quality((enum quality)i), s->samples[i]);
 	jsonw_milli(w, "unnamed_share", share_milli(s->modules.total, s->frames));
 	jsonw_u64(w, "by_frame_pointers", s->by_pointers);
+	jsonw_u64(w, "partly_by_frame_pointers", s->followed);
 	jsonw_object(w, "unwound");
 	for (int i = UNWIND_END_NONE + 1; i < UNWIND_END_COUNT_; i++)
 		if (s->ends[i])

@@ -51,6 +51,7 @@ struct summary {
 	/* samples of unwound stacks, by how they ended */
 	uint64_t ends[UNWIND_END_COUNT_];
 	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */
+	uint64_t followed;    /* of those walked by a table: with a step by the frame pointer */
 	uint64_t frames;      /* of all stacks, each as often as it was sampled */
 	struct idmap walked;  /* processes of which some stack was walked by a table */
 	struct function_growth growth;

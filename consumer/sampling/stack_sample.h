@@ -59,7 +59,13 @@ static inline bool stack_sample_followed(const struct frame *f)
 	return f->module && f->module != &stack_sample_unknown && f->offset & SAMPLE_FOLLOWED;
 }
 
-#define STACK_SAMPLE_MARKS (SAMPLE_INTERRUPTED | SAMPLE_FOLLOWED)
+/* Whether it can have left no frame out on this step (SAMPLE_ADJACENT). */
+static inline bool stack_sample_adjacent(const struct frame *f)
+{
+	return stack_sample_followed(f) && f->offset & SAMPLE_ADJACENT;
+}
+
+#define STACK_SAMPLE_MARKS (SAMPLE_INTERRUPTED | SAMPLE_FOLLOWED | SAMPLE_ADJACENT)
 
 /* Returns the offset of a frame without these marks. */
 static inline uint64_t stack_sample_offset(const struct frame *f)

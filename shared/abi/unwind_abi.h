@@ -220,4 +220,21 @@ enum unwind_end {
 	UNWIND_END_COUNT_
 };
 
+/*
+ * Set in an address of a walked stack (SAMPLE_UNWOUND) behind the leaf: a signal interrupted this
+ * frame, and the address is that of the instruction to run next, no return address. No address of
+ * user memory has this bit.
+ */
+#define SAMPLE_INTERRUPTED (1ull << 63)
+
+/*
+ * Set there in an address that the frame pointer led to; SAMPLE_ADJACENT beside it when the memory
+ * between this frame and the one below holds no return address: then no caller is missing there.
+ */
+#define SAMPLE_FOLLOWED (1ull << 62)
+#define SAMPLE_ADJACENT (1ull << 61)
+
+/* The address without these marks. */
+#define SAMPLE_ADDRESS(word) ((word) & ~(SAMPLE_INTERRUPTED | SAMPLE_FOLLOWED | SAMPLE_ADJACENT))
+
 #endif

@@ -147,9 +147,16 @@ class File:
     def jumps(self, name, offset):
         """Whether the function `name` ends with a jump to that of `offset`: then it has no frame of its own."""
         target = self.function(offset - 1)[0]
-        return any(begin + i + 5 + struct.unpack_from("<i", self.data, begin + i + 1)[0] == target
+        return any(begin + i + length + struct.unpack_from(form, self.data, begin + i + 1)[0] == target
+                   for code, length, form in ((0xe9, 5, "<i"), (0xeb, 2, "<b"))
                    for begin, size, found in self.symbols if found == name
-                   for i in range(max(0, size - 4)) if self.data[begin + i] == 0xe9)
+                   for i in range(max(0, size - length + 1)) if self.data[begin + i] == code)
+
+    def callee(self, offset):
+        """The file offset that the direct call before a return address calls; None for another call."""
+        if self.data[offset - 5:offset - 4] != b"\xe8":
+            return None
+        return offset + struct.unpack_from("<i", self.data, offset - 4)[0]
 
     def is_restorer(self, offset):
         return self.data.startswith(RESTORER, offset)
@@ -230,6 +237,28 @@ def wrongly_complete(stack, files, roots):
     if ends and (not at or is_in_main(stack, files, at - 1)):
         return None
     return " < ".join(where(f) for f in stack.frames[-4:])
+
+
+def leaps(stack, files):
+    """The first caller of a complete stack that calls another function of its file than that of the frame below, which
+    does not end with a jump to it either; None where there is none."""
+    for below, frame in zip(stack.frames, stack.frames[1:]) if stack.complete else ():
+        file = not frame.get("exact") and files.find(stack.pid, frame)
+        if not file or file is not files.find(stack.pid, below):
+            continue
+        begin, name = file.function(file.callee(frame["offset"]) or 0)
+        behind = below["offset"] + (below is stack.frames[0] or bool(below.get("exact")))  # the instruction's first byte
+        if name and begin != file.function(behind - 1)[0] and not file.jumps(name, behind):
+            return f"{where(below)} < {where(frame)}, which calls {name}"
+    return None
+
+
+def lacks_made(stack, least):
+    """The first frames of a complete stack that begins in code made at run time and has less than `least` of it."""
+    made = [f for f in stack.frames if f["kind"] == "jit"]
+    if stack.complete and made and made[0] is stack.frames[0] and len(made) < least:
+        return " < ".join(where(f) for f in stack.frames[:4])
+    return None
 
 
 def not_called(stack, files, roots):

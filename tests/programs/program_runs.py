@@ -48,6 +48,7 @@ class Program:
         self.floor = entry["floor"]
         self.settle = entry.get("settle_s", SETTLE_S)
         self.rest = entry.get("rest", "")
+        self.edges, self.made = entry.get("edges", False), entry.get("made", 0)
         self.paths, self.phases = entry.get("paths", False), entry.get("phases", False)
 
     def missing(self):
@@ -81,7 +82,9 @@ class Run:
             if not stack.complete:
                 self.rest[stack.reason] += stack.count
                 self.examples[stack.reason] = " < ".join(judge.where(f) for f in stack.frames)
-            if why := judge.wrongly_complete(stack, files, self.program.roots):
+            if why := (judge.wrongly_complete(stack, files, self.program.roots) or
+                       (self.program.edges and judge.leaps(stack, files)) or
+                       judge.lacks_made(stack, self.program.made)):
                 self.wrong[why] += stack.count
             for text in judge.not_called(stack, files, self.program.roots):
                 (self.uncalled if stack.complete else self.guessed)[text] += stack.count

@@ -63,3 +63,37 @@ def test_main(tmp_path):
     for name, wrong in (("main", False), ("leaf", True)):
         found = judge.wrongly_complete(stack((str(program), public(file, name) + 6), (path, ends[0])), files, ())
         check(bool(found) == wrong, f"{name}: {found}")
+
+
+def test_leaps(tmp_path):
+    """A caller that calls another function than that of the frame below leaps; one that ends with a jump to it does
+    not."""
+    source = tmp_path / "a.c"
+    source.write_text("volatile int s; __attribute__((noipa)) int leaf(void) { return s; }\n"
+                      "__attribute__((noipa)) int jumps(void) { return leaf(); }\n"
+                      "__attribute__((noipa)) int top(void) { return leaf() + 1; }\n"
+                      "__attribute__((noipa)) int over(void) { return jumps() + 1; }\n"
+                      "int main(void) { return top() + over(); }\n")
+    program = tmp_path / "a"
+    command("gcc", "-O2", "-o", program, source)
+    path, files = str(program), judge.Files()
+    file = judge.File(path)
+    calls = {}
+    for offset, size, name in file.symbols:
+        for i in range(5, size + 1):
+            callee = file.callee(offset + i)
+            if callee is not None and file.function(callee)[0] == callee:
+                calls[name, file.function(callee)[1]] = offset + i
+    leaf, main = (path, public(file, "leaf") + 1), (path, calls["main", "top"])
+    check(not judge.leaps(stack(leaf, (path, calls["top", "leaf"]), main), files), "leaf < top < main")
+    check(judge.leaps(stack(leaf, main), files), "leaf < main leaps over top")
+    check(not judge.leaps(stack(leaf, (path, calls["over", "jumps"])), files), "jumps() ends with a jump to leaf()")
+
+
+def test_made():
+    """A stack that begins in made code and has less of it than the program has calls."""
+    made = stack(("", 0), ("", 0), (libc_path(), 64))
+    for frame in made.frames[:2]:
+        frame["kind"] = "jit"
+    check(judge.lacks_made(made, 3) and not judge.lacks_made(made, 2), "two frames of made code")
+    check(not judge.lacks_made(stack((libc_path(), 64)), 2), "no made code")

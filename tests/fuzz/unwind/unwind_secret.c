@@ -223,6 +223,7 @@ static void compare_at(const struct unwind_frame *from, __u32 place)
 		assert(first.count == other.count && first.end == other.end);
 		assert(first.by_pointer == other.by_pointer);
 		assert(memcmp(first.frames, other.frames, sizeof(first.frames)) == 0);
+		assert(memcmp(first.followed, other.followed, sizeof(first.followed)) == 0);
 	}
 }
 

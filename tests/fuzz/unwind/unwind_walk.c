@@ -24,7 +24,8 @@
 #define CHANGES	  8
 #define MEMORY_AT 0x10000u
 #define PAGE	  4096u
-#define LOOKUPS	  (UNWIND_SEARCH_STEPS + 15) /* of one step, reads included: a signal's */
+/* Of one step, reads included: a signal's, and what is searched for return addresses. */
+#define LOOKUPS (UNWIND_SEARCH_STEPS + 15 + 2 * UNWIND_GAP_WORDS)
 
 /* What is written when the clock is there: look-ups and steps advance it. */
 struct change {

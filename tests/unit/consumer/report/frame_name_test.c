@@ -7,6 +7,7 @@
 
 #include "consumer/jit/perf_map_files.h"
 #include "consumer/report/frame_name.h"
+#include "consumer/unwind/store/unwind_end.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/symbols/jit_testing.h"
 #include "tests/unit/consumer/symbols/records_testing.h"
@@ -32,18 +33,12 @@ struct quality_row {
 	bool entry; /* the outermost frame is an entry point */
 	enum quality quality;
 	enum unwind_end end;
-	const char *fn, *after; /* of the outermost frame */
-	const char *callee;
+	const char *fn; /* of the outermost frame */
 };
 
 static const struct quality_row rows[] = {
 	{ 0, 3, 0, 0, true, QUALITY_COMPLETE },
-	{ 5, 3, 0, 0, true, QUALITY_COMPLETE, .fn = "__libc_start_main", .callee = "main" },
-	{ 0, 3, 0, 0, true, QUALITY_COMPLETE, .after = "__libc_start_main", .callee = "main" },
-	/* A function without a frame pointer called it: main, at least, is missing. */
-	{ 0, 3, 0, 0, true, QUALITY_BROKEN, .after = "__libc_start_main", .callee = "leaf" },
-	{ 0, 3, 0, 0, true, QUALITY_BROKEN, .after = "__libc_start_main" },
-	{ 0, 3, 0, 0, true, QUALITY_BROKEN, .fn = "__libc_start_call_main", .callee = "leaf" },
+	{ 5, 3, 0, 0, true, QUALITY_COMPLETE, .fn = "__libc_start_main" },
 	/* A name proves nothing. */
 	{ 0, 3, 0, 0, false, QUALITY_BROKEN, .fn = "_start" },
 	{ 0, 3, 0, 0, false, QUALITY_BROKEN, .fn = "clone" },
@@ -71,10 +66,8 @@ static void test_quality(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct stack *s = new_stack(rows[i].kernel, rows[i].user, NULL);
-		struct named_frame frames[] = {
-			{ .fn = rows[i].callee },
-			{ .fn = rows[i].fn, .after = rows[i].after, .entry = rows[i].entry }
-		};
+		struct named_frame frames[] = { { .fn = "main" },
+						{ .fn = rows[i].fn, .entry = rows[i].entry } };
 		size_t lone = rows[i].kernel + rows[i].user == 1;
 		const char *why = "untouched";
 
@@ -94,37 +87,37 @@ static void test_quality(void **state)
 	assert_string_equal(frame_name_of_quality(QUALITY_BROKEN), "broken");
 }
 
-/* A walk by rows that the frame pointer led to main's caller is whole only where it came from main.
- */
-static void test_quality_leap(void **state)
+/* A stack that came to its outermost frame is whole only if each step on the way is proved. */
+static void test_quality_unproved(void **state)
 {
-	static struct module libc;
 	static const struct {
-		const char *callee;
-		uint64_t mark;
-		enum quality quality;
-	} leaps[] = {
-		{ "leaf", SAMPLE_FOLLOWED, QUALITY_BROKEN },
-		{ NULL, SAMPLE_FOLLOWED, QUALITY_BROKEN },
-		{ "main", SAMPLE_FOLLOWED, QUALITY_COMPLETE },
-		{ "Py_BytesMain", 0, QUALITY_COMPLETE },
+		uint32_t flags;
+		enum unwind_end end;
+	} walks[] = {
+		{ 0, UNWIND_END_NONE },
+		{ SAMPLE_UNWOUND, UNWIND_END_COMPLETE },
+		{ SAMPLE_UNWOUND, UNWIND_END_NO_CALLER },
+		{ SAMPLE_UNWOUND, UNWIND_END_NO_POINTERS },
 	};
+	struct stack *s = new_stack(0, 3, NULL);
 
-	for (size_t i = 0; i < ARRAY_SIZE(leaps); i++) {
-		struct stack *s = new_stack(0, 3, &libc);
-		struct named_frame frames[] = { { .fn = leaps[i].callee },
-						{ .after = "__libc_start_main" },
-						{ .fn = "_start", .entry = true } };
-		const char *why;
+	for (size_t i = 0; i < ARRAY_SIZE(walks); i++)
+		for (size_t gap = 0; gap < 3; gap++) {
+			struct named_frame frames[] = { { .fn = "leaf" },
+							{ .fn = "caller" },
+							{ .fn = "_start", .entry = true } };
+			const char *why;
 
-		s->flags = SAMPLE_UNWOUND;
-		s->stop_reason = UNWIND_END_COMPLETE;
-		s->frames[1].offset |= leaps[i].mark;
-		assert_int_equal(frame_name_quality(s, frames, 3, &why), leaps[i].quality);
-		s->stop_reason = UNWIND_END_NO_CALLER;
-		assert_int_equal(frame_name_quality(s, frames, 3, &why), leaps[i].quality);
-		free(s);
-	}
+			s->flags = walks[i].flags;
+			s->stop_reason = walks[i].end;
+			frames[gap].unproved = gap > 0;
+			assert_int_equal(frame_name_quality(s, frames, 3, &why),
+					 gap ? QUALITY_BROKEN : QUALITY_COMPLETE);
+			assert_int_equal(frame_name_gap(s, frames, 3), gap);
+			if (gap)
+				assert_string_equal(why, unwind_end_help(UNWIND_END_UNPROVED));
+		}
+	free(s);
 }
 
 /* Without memory for the frames there is no root, though the sample had frames. */
@@ -295,7 +288,7 @@ UNIT_TESTS(frame_name)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quality),
-		cmocka_unit_test(test_quality_leap),
+		cmocka_unit_test(test_quality_unproved),
 		cmocka_unit_test(test_quality_no_root),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_user),

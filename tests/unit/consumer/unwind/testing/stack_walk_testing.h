@@ -43,6 +43,7 @@ struct taken {
 	__u32 count;
 	enum unwind_end end;
 	__u32 by_pointer;
+	__u8 followed[STACK_FRAMES]; /* by the frame pointer: 1; 2: and no frame is left out */
 };
 
 /* Called before each step; what it changes is what another writer would. */
@@ -64,6 +65,7 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 			  const struct unwind_process *p, taking_before before, struct taken *t)
 {
 	__u64 fill = taking_fill(r, p), pc;
+	__u8 followed;
 	struct unwind_walk w = { .frame = *from, .table_generation = fill };
 
 	unwind_cache_begin(&taking_cache, &(struct unwind_checked){ .table_generation = fill,
@@ -74,8 +76,10 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 		if (before)
 			before(&w, t);
 		pc = w.frame.pc;
+		followed = t->count && w.by_pointer ? (w.adjacent ? 2 : 1) : 0;
 		if (!unwind_walk_advance(NULL, &w, r, p, &taking_cache) && t->count > 0)
 			break;
+		t->followed[t->count] = followed;
 		t->frames[t->count++] = pc;
 	} while (w.stop_reason == UNWIND_END_NONE && t->count < STACK_FRAMES);
 	t->end = w.stop_reason == UNWIND_END_NONE ? UNWIND_END_DEPTH : w.stop_reason;
