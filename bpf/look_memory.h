@@ -36,7 +36,7 @@ struct look {
 	__u32 index;  /* slot of the nearest watch */
 	__u32 unwind; /* target.unwind */
 	__u32 flags;  /* enum look_flag */
-	__u32 pad;
+	__u32 known;  /* 1: its process has an entry in `targets` */
 	struct process_key key;
 };
 

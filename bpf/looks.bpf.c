@@ -6,6 +6,7 @@
  * and not walked.
  */
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <linux/types.h>
 
 #include <bpf/bpf_core_read.h>
@@ -158,6 +159,7 @@ static __always_inline bool find_process(struct look *l, struct sample *s, struc
 	target_match_find(task, target, c, &match);
 	l->key = key;
 	l->unwind = 0;
+	l->known = target != 0;
 	if (target)
 		l->unwind = READ_WORD(target->unwind);
 	s->rule = match.rule;
@@ -167,6 +169,28 @@ static __always_inline bool find_process(struct look *l, struct sample *s, struc
 		s->flags |= SAMPLE_KTHREAD;
 	return look_wants(l->index, match.matched, BPF_CORE_READ(task, flags) & PF_KTHREAD,
 			  READ_WORD(c->look_all));
+}
+
+/*
+ * Adds the process of the thread to `targets`, as a tick does (sampler.bpf.c), so that the consumer
+ * can give it a table: one that hangs has no tick. on_exit deletes the entry; where that came
+ * before, nothing else would.
+ */
+static __noinline void enter_target(struct look *l, struct task_struct *task,
+				    const struct control *c)
+{
+	struct target fresh = { .rule = NO_SLOT, .generation = READ_WORD(c->generation) };
+	struct process_key key = l->key;
+	int r;
+
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		return;
+	process_marks_set(key.tgid);
+	r = bpf_map_update_elem(&targets, &key, &fresh, BPF_NOEXIST);
+	if (r == -E2BIG)
+		TOTALS_COUNT(targets_full);
+	if (!r && !BPF_CORE_READ(task, signal, live.counter))
+		bpf_map_delete_elem(&targets, &key);
 }
 
 /* Returns whether the thread is as it was told of last. */
@@ -373,8 +397,12 @@ int looks(struct bpf_iter__task *ctx)
 	}
 	looker->look.index = index;
 	looker->look.cgroup_id = cgroup_id;
-	if (read_wait(&looker->look, task) &&
-	    find_process(&looker->look, &looker->record.sample, task, c))
-		tell_thread(seq, looker, task, READ_WORD(c->look_epoch) + 1);
+	if (!read_wait(&looker->look, task) ||
+	    !find_process(&looker->look, &looker->record.sample, task, c))
+		return 0;
+	if (!looker->look.known && !READ_WORD(c->look_all) &&
+	    !(looker->record.sample.flags & SAMPLE_KTHREAD))
+		enter_target(&looker->look, task, c);
+	tell_thread(seq, looker, task, READ_WORD(c->look_epoch) + 1);
 	return 0;
 }

@@ -127,7 +127,8 @@ static bool is_followed(const struct stack *stack, size_t n)
 	return false;
 }
 
-static void add_quality(struct summary *s, const struct stack *stack,
+/* Adds how far the stack goes, and its frames without a name. */
+static void add_quality(struct summary *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
 	const struct named_frame *root = n ? &frames[n - 1] : NULL;
@@ -135,8 +136,11 @@ static void add_quality(struct summary *s, const struct stack *stack,
 	enum quality quality = frame_name_quality(stack, frames, n, &why);
 	size_t gap = quality == QUALITY_BROKEN ? frame_name_gap(stack, frames, n) : 0;
 
-	s->samples[quality] += stack->count;
+	s->samples[signal][quality] += stack->count;
 	s->frames += n * stack->count;
+	for (size_t i = 0; i < n; i++)
+		if (!frames[i].fn)
+			tally_add(&s->modules, frames[i].module, frames[i].why, stack->count);
 	if (stack->flags & SAMPLE_UNWOUND)
 		s->ends[gap ? UNWIND_END_UNPROVED : stack->stop_reason] += stack->count;
 	else if (stack->user_frames)
@@ -155,18 +159,29 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 {
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
 
-	add_quality(s, stack, frames, n);
+	add_quality(s, SIGNAL_ONCPU, stack, frames, n);
 	function_growth_add(&s->growth, stack, frames, n);
 	session_cpu_add(&s->cpu, stack, frames, n);
 	garbage_add(&s->garbage, stack, frames, n);
 	s->count[stack->phase] += stack->count;
 	s->weight_ns[stack->phase] += stack->weight_ns;
-
-	for (size_t i = 0; i < n; i++)
-		if (!frames[i].fn)
-			tally_add(&s->modules, frames[i].module, frames[i].why, stack->count);
 	if (n && stack->phase == PHASE_DURING)
 		tally_add(&s->functions, frames[self].fn, frames[self].module, stack->weight_ns);
+}
+
+void session_digest_add_other(struct summary *s, enum signal_bit signal, const struct stack *stack,
+			      const struct named_frame *frames, size_t n)
+{
+	add_quality(s, signal, stack, frames, n);
+}
+
+uint64_t session_digest_samples(const struct summary *s, enum signal_bit signal)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < QUALITY_COUNT_; i++)
+		all += s->samples[signal][i];
+	return all;
 }
 
 static int compare_weight(const void *a, const void *b)
@@ -319,11 +334,32 @@ static void write_advice(const struct summary *s, struct jsonw *w)
 	jsonw_array_end(w);
 }
 
+/* Writes how far the stacks go that each signal took. */
+static void write_by_signal(const struct summary *s, struct jsonw *w)
+{
+	jsonw_object(w, "by_signal");
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		if (!session_digest_samples(s, (enum signal_bit)i))
+			continue;
+		jsonw_object(w, rules_signal_name((enum signal_bit)i));
+		for (int k = 0; k < QUALITY_COUNT_; k++)
+			jsonw_u64(w, frame_name_of_quality((enum quality)k), s->samples[i][k]);
+		jsonw_object_end(w);
+	}
+	jsonw_object_end(w);
+}
+
 static void write_quality(const struct summary *s, struct jsonw *w)
 {
 	jsonw_object(w, "stack_quality");
-	for (int i = 0; i < QUALITY_COUNT_; i++)
-		jsonw_u64(w, frame_name_of_quality((enum quality)i), s->samples[i]);
+	for (int i = 0; i < QUALITY_COUNT_; i++) {
+		uint64_t samples = 0;
+
+		for (int k = 0; k < SIGNAL_COUNT_; k++)
+			samples += s->samples[k][i];
+		jsonw_u64(w, frame_name_of_quality((enum quality)i), samples);
+	}
+	write_by_signal(s, w);
 	jsonw_milli(w, "unnamed_share", share_milli(s->modules.total, s->frames));
 	jsonw_u64(w, "by_frame_pointers", s->by_pointers);
 	jsonw_u64(w, "partly_by_frame_pointers", s->followed);

@@ -47,7 +47,7 @@ struct summary {
 		functions;    /* self: the innermost user frame, else the innermost kernel frame */
 	struct tally modules; /* unnamed frames by module and reason */
 	struct tally broken;  /* samples by the module in which their chain ended early, and why */
-	uint64_t samples[QUALITY_COUNT_];
+	uint64_t samples[SIGNAL_COUNT_][QUALITY_COUNT_]; /* by the signal that took the stack */
 	/* samples of unwound stacks, by how they ended */
 	uint64_t ends[UNWIND_END_COUNT_];
 	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */
@@ -81,6 +81,16 @@ void session_digest_meet(struct summary *s, const struct stack *stack);
  */
 void session_digest_add(struct summary *s, const struct stack *stack,
 			const struct named_frame *frames, size_t n);
+
+/*
+ * Adds a stack that `signal` took of what did not run: of a thread that waits, or that ended a wait
+ * for a lock. It counts in the quality, in the names and in the advice.
+ */
+void session_digest_add_other(struct summary *s, enum signal_bit signal, const struct stack *stack,
+			      const struct named_frame *frames, size_t n);
+
+/* Returns how many samples the signal's stacks stand for. */
+uint64_t session_digest_samples(const struct summary *s, enum signal_bit signal);
 
 /*
  * Sorts the rows, the heaviest first. Call before session_digest_write and the headline.

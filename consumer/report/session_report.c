@@ -298,13 +298,13 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 	const struct named_frame *named = r->rendering.named;
 	const char *why;
 
+	if (r->signal->id != SIGNAL_LOCK && stack->wait == WAIT_RUNS)
+		session_digest_add(&r->summary, stack, named, n);
+	else
+		session_digest_add_other(&r->summary, r->signal->id, stack, named, n);
 	if (r->signal->id == SIGNAL_LOCK && r->releases)
 		session_locks_release(stack, named, n, &r->releases[stack->number]);
-	if (r->signal->id == SIGNAL_LOCK)
-		return;
-	if (stack->wait == WAIT_RUNS) {
-		session_digest_add(&r->summary, stack, named, n);
-	} else {
+	if (r->signal->id != SIGNAL_LOCK && stack->wait != WAIT_RUNS) {
 		known_wait_judge(stack, wait_objects_get(&r->signal->taken->objects, stack->on),
 				 named, n, &r->wait);
 		session_waits_add(&r->summary.waits, stack, &r->wait);

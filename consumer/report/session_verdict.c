@@ -280,17 +280,32 @@ static bool were_looks_few(const struct session_result *s, char reason[LEDGER_RE
 	return true;
 }
 
+/* Whether more than half of the stacks of one signal are broken; then says so. */
+static bool are_stacks_broken(const struct summary *summary, char reason[LEDGER_REASON_BYTES])
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		uint64_t broken = summary->samples[i][QUALITY_BROKEN],
+			 all = session_digest_samples(summary, (enum signal_bit)i);
+
+		if (broken * 2 <= all)
+			continue;
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " samples of the signal %s have a broken stack, "
+			 "whose outer callers are missing: see stack_quality and advice",
+			 broken, all, rules_signal_name((enum signal_bit)i));
+		return true;
+	}
+	return false;
+}
+
 /* Returns complete, or partial where a ledger without a loss still does not cover the session. */
 static enum verdict judge_coverage(const struct session_result *s, const struct summary *summary,
 				   char reason[LEDGER_REASON_BYTES])
 {
 	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
-	uint64_t broken = summary->samples[QUALITY_BROKEN], all = 0;
 	uint64_t stalled_ms = session_verdict_stalled_ms(s),
 		 covered_ms = find_covered_ms(s, summary);
 
-	for (int i = 0; i < QUALITY_COUNT_; i++)
-		all += summary->samples[i];
 	if (oncpu->partly)
 		return say_why(reason, VERDICT_PARTIAL, oncpu->partly);
 	if (s->left_out) {
@@ -313,14 +328,7 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			 covered_ms, stalled_ms);
 		return VERDICT_PARTIAL;
 	}
-	if (broken * 2 > all) {
-		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " samples have a broken stack, whose outer "
-			 "callers are missing: see stack_quality and advice",
-			 broken, all);
-		return VERDICT_PARTIAL;
-	}
-	return VERDICT_COMPLETE;
+	return are_stacks_broken(summary, reason) ? VERDICT_PARTIAL : VERDICT_COMPLETE;
 }
 
 /*

@@ -250,6 +250,39 @@ static void a_table_leads_the_walk(void **state)
 	end(&f);
 }
 
+/*
+ * A process that hangs has no tick that would add it to `targets`. A session's pass does, so that
+ * it gets a table; a pass of the recorder does not.
+ */
+static void who_hangs_becomes_a_target(void **state)
+{
+	struct fixture f = begin_looks("sleep");
+	int targets = bpf_map__fd(f.h->skel->maps.targets);
+	const struct process_key key = { .tgid = (uint32_t)f.pid,
+					 .start_ns = harness_start_ns(f.h, f.pid) };
+	struct target target = { 0 };
+	struct seen_look l;
+
+	bpf_map_delete_elem(targets, &key);
+	f.h->control->look_all = 1;
+	read_asleep(f.h, f.pid, &l);
+	assert_true(bpf_map_lookup_elem(targets, &key, &target) < 0);
+	f.h->control->look_all = 0;
+	f.h->control->look_epoch++;
+	read_asleep(f.h, f.pid, &l);
+	assert_int_equal(bpf_map_lookup_elem(targets, &key, &target), 0);
+	assert_int_equal(target.rule, NO_SLOT);
+	assert_int_equal(target.flags, 0);
+	/* What the consumer has written there stays. */
+	target.unwind = 7;
+	assert_int_equal(bpf_map_update_elem(targets, &key, &target, BPF_EXIST), 0);
+	f.h->control->look_epoch++;
+	read_asleep(f.h, f.pid, &l);
+	assert_int_equal(bpf_map_lookup_elem(targets, &key, &target), 0);
+	assert_int_equal(target.unwind, 7);
+	end(&f);
+}
+
 #define WORDS 64
 
 /* Memory of a child that stands in pause(2). */
@@ -416,6 +449,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(who_runs_does_not_sleep),
 		cmocka_unit_test(a_reader_does_not_see_itself),
 		cmocka_unit_test(a_table_leads_the_walk),
+		cmocka_unit_test(who_hangs_becomes_a_target),
 		cmocka_unit_test(memory_is_not_told),
 		cmocka_unit_test(only_callers_are_told),
 		cmocka_unit_test(nobody_is_waited_for),

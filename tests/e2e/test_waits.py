@@ -81,6 +81,29 @@ def test_halted(t, how, workload):
     check(pool and all(set(p["blocked_ns"]) == {how} for p in pool), f"{pool}")
 
 
+@pytest.mark.core
+def test_hung(t):
+    """A process that no rule matches and that never runs has a table all the same: what it waits in has its callers. Of
+    all stacks of the session it is said how far they go."""
+    agent = t.agent(rules(rule("waits", comm="t-nobody")))
+    group = t.cgroup()
+    process = t.spawn("waits", 30, t.folder / "journal", name=t.comm, cgroup=group)
+    check(process.stdout.readline() == "ready\n", "the workload did not begin")
+    time.sleep(1)
+    answer = agent.call("session.start", {"pid": process.pid, "during_ms": DURING_MS})
+    end = agent.wait("session.end", session=answer["session"], seconds=15)
+    stacks = [s for s in agent.stacks(answer["session"], None) if "count" in s]
+    for name in ("take_ledger_lock", "read_empty_pipe", "wait_for_child"):
+        mine = [s for s in of_function(stacks, name) if s["signal"] == "offcpu"]
+        whole = sum(s["count"] for s in mine if s["quality"] == "complete")
+        check(whole > 0.8 * sum(s["count"] for s in mine) > 0, f"{name}: {[(s['count'], s['quality']) for s in mine]}")
+    quality = end["stack_quality"]
+    for word in ("complete", "truncated", "broken"):
+        count = sum(s["count"] for s in stacks if s["quality"] == word)
+        check(quality[word] == count == sum(q[word] for q in quality["by_signal"].values()),
+              f"{count} samples are {word}: {quality}")
+
+
 @pytest.mark.parallel(2)
 @pytest.mark.core
 def test_kinds(t):

@@ -89,6 +89,52 @@ static void test_mostly_broken(void **state)
 	json_object_put(end);
 }
 
+/* Adds the signal of threads that wait, with `count` looks at one stack that lacks its callers. */
+static void add_hung(struct session_result *s, unsigned int count)
+{
+	static const struct pinned_maps pins = { .abi = { .cpus_possible = 1, .hz = 100 } };
+	static const struct signal_host host = { .pins = &pins };
+	static const struct signal_target target;
+	struct signal *offcpu = signals_new(SIGNAL_OFFCPU, &host, &target);
+	struct stack_sample *h = calloc(1, sizeof(*h) + 2 * sizeof(h->frames[0]));
+
+	assert_true(offcpu && offcpu->taken && h);
+	h->tgid = h->tid = 7;
+	h->user_frames = 2;
+	h->wait = WAIT_BLOCKED;
+	for (int i = 0; i < 2; i++)
+		h->frames[i] = (struct frame){ &stack_sample_unknown, 0x1000 };
+	for (unsigned int i = 0; i < count; i++)
+		assert_int_equal(stack_table_add(&offcpu->taken->stacks, h, PHASE_DURING,
+						 10 * NSEC_PER_MSEC, NULL),
+				 0);
+	offcpu->taken->phase[PHASE_DURING].emitted = count;
+	offcpu->taken->phase[PHASE_DURING].attempted = count;
+	s->signals[SIGNAL_OFFCPU] = offcpu;
+	free(h);
+}
+
+/* A service that hangs: what waits lacks its callers, though the little that ran has them. */
+static void test_waits_broken(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end, *quality, *waits;
+
+	add_hung(s, 4);
+	report_testing_add(s, PHASE_DURING, 5, 2, 0, 60);
+	report_testing_taken_by(s)->stacks.items[0]->flags |= SAMPLE_KTHREAD;
+	end = report_testing_end_of(s);
+	quality = json_object_object_get(end, "stack_quality");
+	assert_int_equal(number(quality, "broken"), 4);
+	assert_int_equal(number(quality, "complete"), 60);
+	waits = json_object_object_get(json_object_object_get(quality, "by_signal"), "offcpu");
+	assert_int_equal(number(waits, "broken"), 4);
+	assert_int_equal(number(waits, "complete"), 0);
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_non_null(strstr(get(end, "verdict_reason"), "4 of 4 samples of the signal offcpu"));
+	json_object_put(end);
+}
+
 /* A third of what the CPU time calls for was never seen, and nothing was lost. */
 static void test_silent_gap(void **state)
 {
@@ -361,13 +407,21 @@ static void test_in_cgroup(void **state)
 UNIT_TESTS(session_verdict)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_unsampled),	    EACH(test_partly_sampled),
-		EACH(test_missing_signal),  EACH(test_missing_named_signal),
-		EACH(test_mostly_broken),   EACH(test_silent_gap),
-		EACH(test_too_many_ticks),  EACH(test_io_waited),
-		EACH(test_explained),	    EACH(test_request_explains_nothing),
-		EACH(test_explained_whole), EACH(test_left_out),
-		EACH(test_in_cgroup),	    EACH(test_explained_by_queue),
+		EACH(test_unsampled),
+		EACH(test_partly_sampled),
+		EACH(test_missing_signal),
+		EACH(test_missing_named_signal),
+		EACH(test_mostly_broken),
+		EACH(test_waits_broken),
+		EACH(test_silent_gap),
+		EACH(test_too_many_ticks),
+		EACH(test_io_waited),
+		EACH(test_explained),
+		EACH(test_request_explains_nothing),
+		EACH(test_explained_whole),
+		EACH(test_left_out),
+		EACH(test_in_cgroup),
+		EACH(test_explained_by_queue),
 		EACH(test_few_looks),
 	};
 
