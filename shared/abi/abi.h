@@ -17,7 +17,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 23u
+#define ABI_VERSION 24u
 #define COMM_BYTES  16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
 	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
@@ -251,22 +251,6 @@ enum sample_flag {
 					   counts it (TSK_MEMSTALL) */
 	SAMPLE_FLAGS_END_ = 1u << 12,
 };
-
-/*
- * Set in an address of a walked stack (SAMPLE_UNWOUND) behind the leaf: a signal interrupted this
- * frame, and the address is that of the instruction to run next, no return address. No address of
- * user memory has this bit.
- */
-#define SAMPLE_INTERRUPTED (1ull << 63)
-
-/*
- * Set there in an address that the frame pointer led to. Where the code before it keeps none, its
- * callers up to this one are missing.
- */
-#define SAMPLE_FOLLOWED (1ull << 62)
-
-/* The address without these marks. */
-#define SAMPLE_ADDRESS(word) ((word) & ~(SAMPLE_INTERRUPTED | SAMPLE_FOLLOWED))
 
 struct sample {
 	__u64 time_ns;
