@@ -163,7 +163,7 @@ bool perf_map_files_knows(struct perf_map_files *f, const struct process_key *pr
 static enum reason open_now(struct perf_map_files *f, const struct process_key *process,
 			    int *ret_fd)
 {
-	enum reason reason = perf_map_open(f->folder, process, ret_fd);
+	enum reason reason = perf_map_read_open(f->folder, process, ret_fd);
 
 	if (reason == REASON_NONE || reason == REASON_PROCESS_GONE || !f->borrow)
 		return reason;
@@ -195,7 +195,7 @@ static void serve_one(struct perf_map_files *f, struct perf_map_file *item)
 	item->state = OPENING;
 	pthread_mutex_unlock(&f->lock);
 	reason = open_now(f, &process, &fd);
-	marked = fd >= 0 && perf_map_mark_take(fd, &mark);
+	marked = fd >= 0 && perf_map_read_mark(fd, &mark);
 	pthread_mutex_lock(&f->lock);
 	item->fd = fd;
 	if (marked)
@@ -247,7 +247,7 @@ static void mark_open(struct perf_map_files *f)
 		if (fd < 0)
 			continue;
 		pthread_mutex_unlock(&f->lock);
-		marked = perf_map_mark_take(fd, &mark);
+		marked = perf_map_read_mark(fd, &mark);
 		pthread_mutex_lock(&f->lock);
 		if (marked)
 			add_mark(item, &mark);

@@ -46,7 +46,7 @@ static enum reason read_map(const struct jit *j, struct perf_map_files *files,
 	if (reason != REASON_NONE)
 		return reason;
 	age.mark_count = perf_map_files_marks(files, key, age.marks);
-	return perf_map_load(fd, key, &age, ret_map);
+	return perf_map_read_load(fd, key, &age, ret_map);
 }
 
 static enum reason add_process(struct jit *j, struct perf_map_files *files,

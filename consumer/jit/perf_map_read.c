@@ -144,7 +144,7 @@ static ssize_t read_part(int fd, char *text, size_t space, uint64_t offset)
 	return (ssize_t)done;
 }
 
-enum reason perf_map_open(const char *folder, const struct process_key *process, int *ret_fd)
+enum reason perf_map_read_open(const char *folder, const struct process_key *process, int *ret_fd)
 {
 	enum reason reason;
 	char path[4096];
@@ -199,7 +199,7 @@ static uint64_t written_ns(const struct stat *st)
 	return at < 0 ? 0 : (uint64_t)MIN(at, now);
 }
 
-bool perf_map_mark_take(int fd, struct perf_map_mark *ret_mark)
+bool perf_map_read_mark(int fd, struct perf_map_mark *ret_mark)
 {
 	struct stat st;
 
@@ -223,8 +223,8 @@ static uint64_t count_old(int fd, const struct perf_map_mark *marks, size_t coun
 	return old;
 }
 
-enum reason perf_map_load(int fd, const struct process_key *process, const struct perf_map_age *age,
-			  struct jit_map **ret_map)
+enum reason perf_map_read_load(int fd, const struct process_key *process,
+			       const struct perf_map_age *age, struct jit_map **ret_map)
 {
 	_cleanup_free_ char *text = NULL;
 	const char *begin;

@@ -40,17 +40,17 @@ struct perf_map_age {
  * no file, or the process is in another PID namespace, so that the host's folder is not its own;
  * else what is wrong with the file.
  */
-enum reason perf_map_open(const char *folder, const struct process_key *process, int *ret_fd);
+enum reason perf_map_read_open(const char *folder, const struct process_key *process, int *ret_fd);
 
 /*
  * Reads the end of an opened map of `process`, after it has checked what the descriptor shows: a
  * regular file, written since the process started. REASON_NONE with *ret_map, which perf_map_free
  * releases.
  */
-enum reason perf_map_load(int fd, const struct process_key *process, const struct perf_map_age *age,
-			  struct jit_map **ret_map);
+enum reason perf_map_read_load(int fd, const struct process_key *process,
+			       const struct perf_map_age *age, struct jit_map **ret_map);
 
 /* Marks how long an opened map is now; false when it is empty or cannot be read. */
-bool perf_map_mark_take(int fd, struct perf_map_mark *ret_mark);
+bool perf_map_read_mark(int fd, struct perf_map_mark *ret_mark);
 
 #endif

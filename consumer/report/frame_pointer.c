@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "consumer/unwind/infer/x86_insn.h"
+#include "shared/elf/x86_insn.h"
 #include "shared/tools/macro.h"
 
 #define PROLOGUE_BYTES \

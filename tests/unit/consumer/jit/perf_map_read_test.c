@@ -38,9 +38,9 @@ static enum reason read_map(const char *folder, const struct process_key *key,
 			    struct jit_map **ret_map)
 {
 	_cleanup_close_ int fd = -1;
-	enum reason reason = perf_map_open(folder, key, &fd);
+	enum reason reason = perf_map_read_open(folder, key, &fd);
 
-	return reason == REASON_NONE ? perf_map_load(fd, key, &aged, ret_map) : reason;
+	return reason == REASON_NONE ? perf_map_read_load(fd, key, &aged, ret_map) : reason;
 }
 
 static void test_file(void **state)
@@ -175,10 +175,10 @@ static void test_load(void **state)
 	int fds[2];
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	assert_int_equal(perf_map_load(fds[0], &self, &aged, &map), REASON_NOT_REGULAR);
+	assert_int_equal(perf_map_read_load(fds[0], &self, &aged, &map), REASON_NOT_REGULAR);
 	close(fds[0]);
 	close(fds[1]);
-	assert_int_equal(perf_map_load(fds[0], &self, &aged, &map), REASON_READ_ERROR);
+	assert_int_equal(perf_map_read_load(fds[0], &self, &aged, &map), REASON_READ_ERROR);
 	assert_null(map);
 }
 
@@ -195,11 +195,11 @@ static void test_left(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
 	jit_testing_write(path, "5000 10 good\n");
-	assert_int_equal(perf_map_open(folder, &key, &fd), REASON_NONE);
+	assert_int_equal(perf_map_read_open(folder, &key, &fd), REASON_NONE);
 	assert_int_equal(futimens(fd, old), 0);
-	assert_int_equal(perf_map_load(fd, &key, &aged, &map), REASON_OTHER_FILE);
+	assert_int_equal(perf_map_read_load(fd, &key, &aged, &map), REASON_OTHER_FILE);
 	close(fd);
-	assert_int_equal(perf_map_open(folder, &key, &fd), REASON_OTHER_FILE);
+	assert_int_equal(perf_map_read_open(folder, &key, &fd), REASON_OTHER_FILE);
 	jit_testing_write(path, "6000 10 new\n");
 	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
 	expect(map, 0x6000, "new", 0x6000);

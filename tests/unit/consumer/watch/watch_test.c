@@ -88,7 +88,8 @@ static void test_payers(void **state)
 	/* The slot whose number the owner goes by gets a watch of another one. */
 	assert_int_equal(fake->slots[b->slot].payer, a->slot);
 	watch_remove(a, "cgroup_removed");
-	late = get_at(4ULL << 40, "/system.slice/y.service");
+	assert_non_null(get_at(4ULL << 40, "/system.slice/z.service")); /* the last free slot */
+	late = get_at(5ULL << 40, "/system.slice/y.service");
 	assert_int_equal(late->slot, 0);
 	assert_int_not_equal(fake->slots[late->slot].payer, fake->slots[b->slot].payer);
 	assert_int_not_equal(fake->slots[late->slot].payer, fake->slots[other->slot].payer);
