@@ -52,7 +52,8 @@ static void add_bytes(struct digest *d, const void *data, size_t bytes)
 		add_word(d, word);
 	}
 	word = 0;
-	memcpy(&word, (const uint8_t *)data + at, bytes - at);
+	if (at < bytes)
+		memcpy(&word, (const uint8_t *)data + at, bytes - at);
 	add_word(d, word);
 	add_word(d, bytes);
 }

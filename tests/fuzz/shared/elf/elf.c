@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shared/elf/elf_call.h"
+#include "shared/elf/elf_digest.h"
 #include "shared/elf/elf_object.h"
 #include "shared/elf/elf_symbols.h"
 #include "shared/tools/cleanup.h"
@@ -71,9 +73,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	const struct elf_symbols_options agent = { .finder = &finder };
 	const struct elf_symbols_options split = { .split = true };
 	struct build_id id = { 0 };
+	uint64_t digest, again;
 	struct elf_symbols *s;
 
 	check_objects(&image);
+	for (enum elf_digest_of of = ELF_DIGEST_NAMES; of <= ELF_DIGEST_ROWS; of++)
+		if (elf_digest_read(&image, of, &digest) == 0)
+			assert(elf_digest_read(&image, of, &again) == 0 && digest == again);
+	elf_call_ends_at(&image, bytes / 2);
 	if (build_id_read_mapped(&image, &id) == 0)
 		assert(id.n <= sizeof(id.bytes));
 	if (elf_symbols_read(&image, &agent, &s) == 0) {
