@@ -5,6 +5,7 @@
 
 #include "consumer/jit/perf_map_files.h"
 #include "consumer/unwind/store/unwind_end.h"
+#include "consumer/unwind/store/unwind_file.h"
 #include "shared/tools/macro.h"
 
 const char *frame_name_of_quality(enum quality quality)
@@ -83,6 +84,7 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		.after = name.after,
 		.module = file->path[0] ? file->path : NULL,
 		.kind = "user",
+		.rowless = symbols_rowless(f->module),
 		.offset = stack_sample_offset(f),
 		.start = stack_sample_offset(f) - name.offset_in_fn,
 		.has_offset = true,
@@ -127,6 +129,17 @@ size_t frame_name_gap(const struct stack *stack, const struct named_frame *frame
 }
 
 /*
+ * Returns why the walk could not go on by rows in frame `f`, where it needed the frame pointer:
+ * the reason that its file has none, else `otherwise`.
+ */
+static const char *say_rowless(const struct named_frame *f, const char *otherwise)
+{
+	const char *help = f && f->rowless ? unwind_file_help(f->rowless) : NULL;
+
+	return help ? help : otherwise;
+}
+
+/*
  * Returns whether the stack ends in an entry point. A lone frame proves nothing: it is where the
  * thread was, for instance in the function that makes another thread.
  */
@@ -157,6 +170,8 @@ static enum quality unwound_quality(const struct stack *stack, const struct name
 		end = UNWIND_END_UNPROVED;
 	}
 	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
+	if (end == UNWIND_END_NO_POINTERS)
+		*ret_reason = say_rowless(root, *ret_reason);
 	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
 }
 
@@ -180,9 +195,8 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 		return QUALITY_TRUNCATED;
 	}
 	if (stack->flags & STACK_SAMPLE_CUT) {
-		*ret_reason =
-			"the chain of frame pointers led outside every mapping: built without "
-			"frame pointers";
+		*ret_reason = say_rowless(root, "the chain of frame pointers led outside every "
+						"mapping: built without frame pointers");
 		return QUALITY_BROKEN;
 	}
 	if (is_known_end(stack, root)) {
@@ -191,7 +205,7 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 		*ret_reason = unwind_end_help(UNWIND_END_UNPROVED);
 		return QUALITY_BROKEN;
 	}
-	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
-		      "frame pointers";
+	*ret_reason = say_rowless(root, "the chain of frame pointers ended before an entry point: "
+					"built without frame pointers");
 	return QUALITY_BROKEN;
 }

@@ -31,6 +31,8 @@ struct named_frame {
 	const char *after;  /* the next function of the file if fn is NULL; NULL when not known */
 	const char *module; /* path, "kernel", a kernel module, or NULL when not known */
 	const char *kind;   /* "kernel", "user", "jit" */
+	/* Of a file: why it has no rows (symbols_rowless); "": it has some; NULL: not known. */
+	const char *rowless;
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes;
 	uint64_t offset;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/module_advice.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/unwind/store/unwind_file.h"
 #include "shared/elf/reason.h"
 #include "shared/tools/macro.h"
 
@@ -72,7 +74,28 @@ static void write_remedy(const char *module, char *text, size_t space)
 			path, module);
 }
 
-bool module_advice(const char *module, const char *why, bool broken,
+/*
+ * Writes why stacks end in the file, where that is not for want of frame pointers: then another
+ * build would not help. False: it is.
+ */
+static bool say_ended(const char *base, const char *rowless, char text[SUMMARY_ADVICE_BYTES])
+{
+	const char *help;
+
+	if (!rowless || !strcmp(rowless, unwind_file_why(-ENODATA)))
+		return false;
+	help = *rowless
+		       ? unwind_file_help(rowless)
+		       : "at code that its call frame information leaves out: assembly, or where a "
+			 "fibre begins";
+	if (!help)
+		return false;
+	snprintf(text, SUMMARY_ADVICE_BYTES, "stacks end in %.*s%s %s", NAME_MAX_BYTES, base,
+		 *rowless ? ":" : ",", help);
+	return true;
+}
+
+bool module_advice(const char *module, const char *why, bool broken, const char *rowless,
 		   char text[SUMMARY_ADVICE_BYTES])
 {
 	const char *base = base_name(module);
@@ -80,6 +103,8 @@ bool module_advice(const char *module, const char *why, bool broken,
 	     file = *module == '/';
 	char what[REMEDY_BYTES];
 
+	if (file && broken && say_ended(base, rowless, text))
+		return true;
 	write_remedy(module, what, sizeof(what));
 	if (file && stripped && broken)
 		snprintf(text, SUMMARY_ADVICE_BYTES,

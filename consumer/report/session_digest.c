@@ -73,9 +73,10 @@ static struct tally_row *find_row(const struct tally *t, const char *name, const
 
 /*
  * Adds weight to the row of the pair. When the table is three quarters full, new pairs go to one
- * common row; known pairs keep theirs.
+ * common row; known pairs keep theirs. Returns the row.
  */
-static void tally_add(struct tally *t, const char *name, const char *detail, uint64_t weight)
+static struct tally_row *tally_add(struct tally *t, const char *name, const char *detail,
+				   uint64_t weight)
 {
 	uint64_t hash;
 	struct tally_row *row = find_row(t, name, detail, &hash);
@@ -91,6 +92,7 @@ static void tally_add(struct tally *t, const char *name, const char *detail, uin
 	}
 	row->weight += weight;
 	t->total += weight;
+	return row;
 }
 
 /* Returns a hash of the stack's process, never 0. Two processes in 2^63 have the same. */
@@ -151,7 +153,8 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 	if (gap)
 		root = &frames[gap - 1];
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
-		tally_add(&s->broken, root->module, find_reason(s, stack, gap), stack->count);
+		tally_add(&s->broken, root->module, find_reason(s, stack, gap), stack->count)
+			->rowless = root->rowless;
 }
 
 void session_digest_add(struct summary *s, const struct stack *stack,
@@ -266,14 +269,14 @@ static bool wants_pointers(const struct tally_row *broken)
 	       !strcmp(broken->detail, unwind_end_word(UNWIND_END_UNPROVED));
 }
 
-/* Returns whether the module is among the heaviest of those in which stacks ended. */
-static bool ended_stacks(const struct summary *s, const char *module)
+/* Returns the row of the module among the heaviest of those in which stacks ended, or NULL. */
+static const struct tally_row *find_ended(const struct summary *s, const char *module)
 {
 	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++)
 		if (wants_pointers(&s->broken.rows[i]) &&
 		    strcmp(s->broken.rows[i].name, module) == 0)
-			return true;
-	return false;
+			return &s->broken.rows[i];
+	return NULL;
 }
 
 static bool is_unnamed(const struct summary *s, const char *module)
@@ -296,12 +299,17 @@ static size_t put_sentence(struct jsonw *w, const char *text)
 	return 0;
 }
 
-/* Appends module_advice's sentence about a module, if it has one. Returns how many it wrote. */
-static size_t put_advice(struct jsonw *w, const char *module, const char *why, bool broken)
+/*
+ * Appends module_advice's sentence about a module, if it has one; `ended`: its row where stacks
+ * ended in it. Returns how many it wrote.
+ */
+static size_t put_advice(struct jsonw *w, const char *module, const char *why,
+			 const struct tally_row *ended)
 {
 	char text[SUMMARY_ADVICE_BYTES];
 
-	if (!module || !module_advice(module, why, broken, text))
+	if (!module ||
+	    !module_advice(module, why, ended != NULL, ended ? ended->rowless : NULL, text))
 		return 0;
 	return put_sentence(w, text);
 }
@@ -322,14 +330,14 @@ static void write_advice(const struct summary *s, struct jsonw *w)
 
 		if (wrote < SUMMARY_ADVICE)
 			wrote += put_advice(w, row->name, row->detail,
-					    row->name && ended_stacks(s, row->name));
+					    row->name ? find_ended(s, row->name) : NULL);
 	}
 	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++) {
 		const char *module = s->broken.rows[i].name;
 
 		if (wrote < SUMMARY_ADVICE && wants_pointers(&s->broken.rows[i]) &&
 		    !is_unnamed(s, module))
-			wrote += put_advice(w, module, NULL, true);
+			wrote += put_advice(w, module, NULL, &s->broken.rows[i]);
 	}
 	jsonw_array_end(w);
 }

@@ -36,6 +36,7 @@ struct jsonw;
 struct tally {
 	struct tally_row {
 		const char *name, *detail; /* borrowed; name may be NULL */
+		const char *rowless; /* of a module where stacks ended: as named_frame.rowless */
 		uint64_t hash, weight;
 	} * rows;
 	size_t count;

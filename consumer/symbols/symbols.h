@@ -71,6 +71,8 @@ struct module {
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes; /* 0 when the file has none, or it was not read */
 	bool identified;	/* build_id was read from the file */
+	/* ---- written by the unwinder thread, read by any (symbols_rowless) */
+	const char *rowless; /* why it has no rows; "": it has some; NULL: not known yet */
 	/* ---- used by the symbolizer thread only */
 	bool borrowed;		/* the last table came through the broker */
 	bool asked;		/* the broker was asked for its build-id */
@@ -158,6 +160,15 @@ size_t symbols_forget(struct symbols *s, uint64_t before_ns,
 
 /* Frees the forgotten modules; symbolizer thread, while it holds no string. */
 void symbols_sweep(struct symbols *s);
+
+/*
+ * Returns why no rows could be compiled from the file's call frame information, a word of
+ * process.unwind; "" when it has rows; NULL when that is not known. Any thread.
+ */
+static inline const char *symbols_rowless(const struct module *m)
+{
+	return __atomic_load_n(&m->rowless, __ATOMIC_RELAXED);
+}
 
 /*
  * Adds that `process` has the file mapped at [start, end); main thread. Keeps the last

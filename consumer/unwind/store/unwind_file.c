@@ -8,6 +8,8 @@
 #include "shared/elf/build_id.h"
 #include "shared/elf/elf_digest.h"
 #include "shared/elf/elf_reader.h"
+#include "shared/elf/reason.h"
+#include "shared/tools/macro.h"
 
 /* The kernel maps whole pages, so the bytes before a segment in its first page are mapped too. */
 #define PAGE_MASK 4095ULL
@@ -101,30 +103,31 @@ uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, ui
 	return (uint32_t)(start - at);
 }
 
+static const struct {
+	int error;
+	const char *word, *help;
+} whys[] = {
+#define UNWIND_WHY(error, word, help) { -error, word, help },
+#include "consumer/unwind/store/unwind_whys.def"
+#undef UNWIND_WHY
+};
+
+static const char not_readable[] = "not_readable";
+
 const char *unwind_file_why(int error)
 {
-	switch (error) {
-	case -ENODATA:
-		return "no_call_frame_information";
-	case -ENOTSUP:
-		return "other_machine";
-	case -ENOSYS:
-		return "architecture";
-	case -ENOSPC:
-		return "pool_full";
-	case -ESTALE:
-		return "other_file";
-	case -ENOMEM:
-		return "no_memory";
-	case -EPROTONOSUPPORT:
-		return "unknown_compression";
-	case -EFBIG:
-	case -E2BIG:
-	case -EOVERFLOW:
-		return "too_large";
-	case -ETIME:
-		return "too_slow";
-	default:
-		return "not_readable";
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(whys); i++)
+		if (whys[i].error == error)
+			return whys[i].word;
+	return not_readable;
+}
+
+const char *unwind_file_help(const char *why)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(whys); i++)
+		if (!strcmp(whys[i].word, why))
+			return whys[i].help;
+	return strcmp(why, not_readable)
+		       ? reason_help(why)
+		       : "its call frame information is broken, or reading it failed";
 }

@@ -62,4 +62,10 @@ uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, ui
  */
 const char *unwind_file_why(int error);
 
+/*
+ * Returns a sentence for people about such a word, or about one of reasons.def, why the file could
+ * not be opened; NULL when there is no such word.
+ */
+const char *unwind_file_help(const char *why);
+
 #endif

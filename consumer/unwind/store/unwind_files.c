@@ -109,6 +109,7 @@ static int build_of(struct unwind_files *f, const struct module *m, const struct
 static void settle_file(struct unwind_files *f, struct wanted *w, const struct unwind_build *b,
 			int error, const char *why)
 {
+	__atomic_store_n(&w->module->rowless, error ? why : "", __ATOMIC_RELAXED);
 	if (error == 0) {
 		w->state = READY;
 		w->number = (uint32_t)(b - f->builds.items);

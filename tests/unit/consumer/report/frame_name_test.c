@@ -8,6 +8,7 @@
 #include "consumer/jit/perf_map_files.h"
 #include "consumer/report/frame_name.h"
 #include "consumer/unwind/store/unwind_end.h"
+#include "consumer/unwind/store/unwind_file.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/symbols/jit_testing.h"
 #include "tests/unit/consumer/symbols/records_testing.h"
@@ -117,6 +118,43 @@ static void test_quality_unproved(void **state)
 			if (gap)
 				assert_string_equal(why, unwind_end_help(UNWIND_END_UNPROVED));
 		}
+	free(s);
+}
+
+/* The reason is why there are no rows where the stack ends, not that it ended. */
+static void test_quality_reasons(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		enum unwind_end end;
+		const char *rowless;
+		const char *word; /* NULL: the reason is how the walk ended */
+	} ends[] = {
+		{ SAMPLE_UNWOUND, UNWIND_END_NO_POINTERS, "too_large", "too_large" },
+		{ SAMPLE_UNWOUND, UNWIND_END_NO_POINTERS, "memory_file", "memory_file" },
+		{ SAMPLE_UNWOUND, UNWIND_END_NO_POINTERS, "", NULL },
+		{ SAMPLE_UNWOUND, UNWIND_END_NO_POINTERS, NULL, NULL },
+		{ SAMPLE_UNWOUND, UNWIND_END_NO_CALLER, "too_large", NULL },
+		{ 0, UNWIND_END_NONE, "other_machine", "other_machine" },
+		{ STACK_SAMPLE_CUT, UNWIND_END_NONE, "other_machine", "other_machine" },
+		{ 0, UNWIND_END_NONE, "", NULL },
+	};
+	struct stack *s = new_stack(0, 2, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		struct named_frame frames[] = { { .fn = "leaf" },
+						{ .fn = "caller", .rowless = ends[i].rowless } };
+		const char *help, *why;
+
+		s->flags = ends[i].flags;
+		s->stop_reason = ends[i].end;
+		help = ends[i].word  ? unwind_file_help(ends[i].word)
+		       : ends[i].end ? unwind_end_help(ends[i].end)
+				     : "frame pointers";
+		assert_int_equal(frame_name_quality(s, frames, 2, &why), QUALITY_BROKEN);
+		assert_non_null(help);
+		assert_non_null(strstr(why, help));
+	}
 	free(s);
 }
 
@@ -287,13 +325,10 @@ static void test_unknown(void **state)
 UNIT_TESTS(frame_name)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quality),
-		cmocka_unit_test(test_quality_unproved),
-		cmocka_unit_test(test_quality_no_root),
-		cmocka_unit_test(test_kernel),
-		cmocka_unit_test(test_user),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_quality),		cmocka_unit_test(test_quality_unproved),
+		cmocka_unit_test(test_quality_reasons), cmocka_unit_test(test_quality_no_root),
+		cmocka_unit_test(test_kernel),		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_unknown),		cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,7 @@ static void test_failures(void **state)
 	unlink(path);
 	assert_int_equal(hold(m, &number), -EACCES);
 	assert_string_equal(unwind_files_why(files, m), "no_file");
+	assert_string_equal(symbols_rowless(m), "no_file");
 	assert_int_equal(unwind_files_hold(files, m, &number), -EACCES);
 	assert_int_equal(symbols_module(symbols, &(struct file_identity){ 0 }, "[anon]", true, &m),
 			 0);
@@ -232,6 +233,7 @@ static void test_pool(void **state)
 	assert_int_equal(hold(own, &number), 0);
 	assert_int_equal(hold(shell, &other), -ENOSPC);
 	assert_string_equal(unwind_files_why(files, shell), "pool_full");
+	assert_string_equal(symbols_rowless(shell), "pool_full");
 	unwind_files_free(files);
 
 	start(room);
