@@ -60,9 +60,6 @@ struct unwind_walk {
 	__u32 pad2;
 };
 
-/* Words that one walk searches for return addresses at most. */
-#define UNWIND_GAP_WORDS 1024
-
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
 {
 	return (pc >> UNWIND_RANGE_SHIFT) - UNWIND_RANGE_PAGE(range) < UNWIND_RANGE_PAGES(range);

@@ -24,6 +24,7 @@
 #define UNWIND_SPAN_MAX	    (1u << 29) /* bytes from the first page of text to the last */
 #define UNWIND_RULES_MAX    16384      /* rules of the dictionary */
 #define UNWIND_SEARCH_STEPS 8	       /* halvings until one row of a page is left */
+#define UNWIND_GAP_WORDS    1024       /* that one walk searches for return addresses at most */
 
 /*
  * A rule that holds from `pc` to the pc of the next row. Rows ascend strictly, and the first pc is
