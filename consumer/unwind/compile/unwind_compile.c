@@ -256,6 +256,17 @@ static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_
 }
 
 /*
+ * Returns whether text from `end` of a function to the next one is padding: it is narrow, and the
+ * program does not begin there, as that of musl does between main and its own function.
+ */
+static bool is_padding(const struct compiler *c, uint64_t end, uint64_t next)
+{
+	uint64_t entry = c->elf.header.e_entry;
+
+	return next - end < UNWIND_GAP_BYTES && (entry < end || entry >= next);
+}
+
+/*
  * Appends rows for the widest of the FDEs from `i` to before `next`, which begin at one address.
  * Its text ends at the latest where the next function begins; a wide gap between them gets a row of
  * its own.
@@ -272,7 +283,7 @@ static int run_group(struct compiler *c, size_t i, size_t next)
 	limit = next < c->fdes.count ? c->table.base + c->fdes.items[next].start : UINT64_MAX;
 	end = MIN(entry.fde.start + entry.fde.bytes, limit);
 	r = run_fde(c, &entry, end);
-	if (r < 0 || limit - end < UNWIND_GAP_BYTES)
+	if (r < 0 || is_padding(c, end, limit))
 		return r;
 	return unwind_table_push(&c->table, (uint32_t)(end - c->table.base), UNWIND_RULE_NONE);
 }

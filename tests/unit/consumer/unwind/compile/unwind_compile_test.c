@@ -105,6 +105,28 @@ static void test_ranges(void **state)
 	assert_int_equal(t.counts.entries, 7);
 }
 
+/* A narrow gap in which the program begins is no padding: musl's start stands behind main. */
+static void test_entry_in_gap(void **state)
+{
+	frames_cie(&f, false);
+	FRAMES_FDE(&f, WRAP_TEXT + 0x100, 0x10, 0x0e, 16);
+	FRAMES_FDE(&f, WRAP_TEXT + 0x120, 0x10, 0x0e, 24);
+	for (uint32_t entry = 0x100; entry < 0x140; entry += 0x10) {
+		struct elf_image image = wrap(f.data, f.bytes, WRAP_BY_HEADER);
+
+		((Elf64_Ehdr *)image.memory)->e_entry = WRAP_TEXT + entry;
+		unwind_table_done(&t);
+		assert_int_equal(unwind_compile(&image, &rules, &t), 0);
+		free((void *)image.memory);
+		sp_is(0x10f, 16);
+		sp_is(0x120, 24);
+		if (entry == 0x110)
+			none(0x110);
+		else
+			sp_is(0x110, 16);
+	}
+}
+
 static void test_passed_over(void **state)
 {
 	size_t broken;
@@ -382,11 +404,11 @@ static void test_real(void **state)
 UNIT_TESTS(unwind_compile)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_function),	  TEST(test_ranges),	TEST(test_passed_over),
-		TEST(test_unsupported),	  TEST(test_signal),	TEST(test_debug_frame),
-		TEST(test_both_sections), TEST(test_none),	TEST(test_rules_wall),
-		TEST(test_steps_wall),	  TEST(test_rows_wall), TEST(test_too_far),
-		TEST(test_real),
+		TEST(test_function),	 TEST(test_ranges),	   TEST(test_passed_over),
+		TEST(test_entry_in_gap), TEST(test_unsupported),   TEST(test_signal),
+		TEST(test_debug_frame),	 TEST(test_both_sections), TEST(test_none),
+		TEST(test_rules_wall),	 TEST(test_steps_wall),	   TEST(test_rows_wall),
+		TEST(test_too_far),	 TEST(test_real),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
