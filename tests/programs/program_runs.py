@@ -28,6 +28,7 @@ ENOUGH, LEAST = 300, 150  # samples: no more sessions then; none of the figures 
 SESSIONS_MAX = 6
 SETTLE_S = 1.0  # from the first table on: what was mapped later has its table by then
 EXAMPLES = 3
+MADE_MAX = 0.01  # of all stacks: main itself, before it calls
 GUESSED_MAX = 0.01  # of all stacks: in code without information a word may look like a frame pointer
 
 STARTS = {**vars(servers), **vars(moved_files)}
@@ -66,7 +67,7 @@ class Run:
     def __init__(self, program):
         self.program, self.reason = program, None  # reason: why there is no run
         self.samples = self.complete = self.frames = 0
-        self.wrong, self.uncalled, self.guessed, self.rest = (collections.Counter() for _ in range(4))
+        self.wrong, self.uncalled, self.guessed, self.rest, self.short = (collections.Counter() for _ in range(5))
         self.examples, self.ledgers, self.load = {}, [], Load()
         self.beside, self.points = [], None  # what perf shows otherwise; the largest difference of a leaf's share
 
@@ -83,9 +84,10 @@ class Run:
                 self.rest[stack.reason] += stack.count
                 self.examples[stack.reason] = " < ".join(judge.where(f) for f in stack.frames)
             if why := (judge.wrongly_complete(stack, files, self.program.roots) or
-                       (self.program.edges and judge.leaps(stack, files)) or
-                       judge.lacks_made(stack, self.program.made)):
+                       (self.program.edges and judge.leaps(stack, files))):
                 self.wrong[why] += stack.count
+            if why := judge.lacks_made(stack, self.program.made):
+                self.short[why] += stack.count
             for text in judge.not_called(stack, files, self.program.roots):
                 (self.uncalled if stack.complete else self.guessed)[text] += stack.count
         self.ledgers.append(end["ledger"]["oncpu"])
@@ -111,6 +113,8 @@ class Run:
                 yield f"{sum(each.values())} of {self.samples} {text}: {dict(each.most_common(EXAMPLES))}"
         if sum(self.guessed.values()) > GUESSED_MAX * self.samples:
             yield f"callers that do not call, in stacks that are not complete: {dict(self.guessed.most_common(EXAMPLES))}"
+        if sum(self.short.values()) > MADE_MAX * self.samples:
+            yield f"{sum(self.short.values())} of {self.samples} complete without their made frames: {dict(self.short)}"
         for ledger in self.ledgers:
             if ledger["attempted"] != ledger["emitted"] + sum(ledger["lost"].values()):
                 yield f"attempted is not emitted + lost: {ledger}"

@@ -10,7 +10,7 @@ class Deep
     static int Recurses(int depth)
     {
         int below = depth > 1 ? Recurses(depth - 1) : 0;
-        for (int i = 0; depth == 1 && i < 100000; i++)
+        for (int i = 0; depth == 1 && i < 10000000; i++)
             sink += i;
         return below + 1;
     }

@@ -6,7 +6,7 @@ public class Deep {
 	static void recurses(int depth) {
 		if (depth > 1)
 			recurses(depth - 1);
-		for (int i = 0; depth == 1 && i < 100000; i++)
+		for (int i = 0; depth == 1 && i < 10000000; i++)
 			sink += i;
 	}
 
