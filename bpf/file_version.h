@@ -39,17 +39,20 @@ static __always_inline __u64 read_change_time(const struct inode *inode)
 	return join_time(plain->i_ctime.tv_sec, plain->i_ctime.tv_nsec);
 }
 
-/* Returns when the file's content was last written (i_mtime). */
+/* Returns when the file's content was last written (i_mtime). `inode` may be any pointer. */
 static __always_inline __u64 read_write_time(const struct inode *inode)
 {
 	const struct inode___underscored *underscored = (const void *)inode;
 	const struct inode___plain *plain = (const void *)inode;
 
 	if (bpf_core_field_exists(inode->i_mtime_sec))
-		return join_time(inode->i_mtime_sec, inode->i_mtime_nsec);
+		return join_time(BPF_CORE_READ(inode, i_mtime_sec),
+				 BPF_CORE_READ(inode, i_mtime_nsec));
 	if (bpf_core_field_exists(underscored->__i_mtime))
-		return join_time(underscored->__i_mtime.tv_sec, underscored->__i_mtime.tv_nsec);
-	return join_time(plain->i_mtime.tv_sec, plain->i_mtime.tv_nsec);
+		return join_time(BPF_CORE_READ(underscored, __i_mtime.tv_sec),
+				 BPF_CORE_READ(underscored, __i_mtime.tv_nsec));
+	return join_time(BPF_CORE_READ(plain, i_mtime.tv_sec),
+			 BPF_CORE_READ(plain, i_mtime.tv_nsec));
 }
 
 /* Sets the members that say which file is mapped; NULL: none. */

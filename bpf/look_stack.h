@@ -49,7 +49,7 @@ static __always_inline void look_begin(struct looker *l, struct task_struct *tas
 	l->walk.last = 0;
 	l->walk.steps = 0;
 	l->walk.checked = 0;
-	l->walk.locked = 0;
+	l->walk.mm = (__u64)BPF_CORE_READ(task, mm);
 	l->walk.by_pointer = 0;
 	l->walk.searched = 0;
 	l->walk.stop_reason = UNWIND_END_NONE;
@@ -80,7 +80,7 @@ static long look_at_frame(__u32 i, struct look_walk *w)
 	if (i > 0 && l->walk.by_pointer)
 		pc |= l->walk.adjacent ? SAMPLE_FOLLOWED | SAMPLE_ADJACENT : SAMPLE_FOLLOWED;
 	/* Without a cache: its entries would be torn where one reader preempts another. */
-	if (!unwind_walk_advance(w->task, &l->walk, w->ranges, w->process, NULL)) {
+	if (!unwind_walk_advance(&l->walk, w->ranges, w->process, NULL)) {
 		if (i > 0)
 			return 1;
 		if (l->walk.stop_reason == UNWIND_END_CHANGED)

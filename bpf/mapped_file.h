@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * mapped_file.h: finds the file that is mapped at an address of a process, in the kernel's own
- * mappings, and tells files from memory that the kernel keeps as a file.
+ * mapped_file.h: identifies the file of a mapping, and distinguishes files from memory that the
+ * kernel keeps as a file.
  */
 #ifndef TROCAR_BPF_MAPPED_FILE_H
 #define TROCAR_BPF_MAPPED_FILE_H
@@ -12,13 +12,14 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/file_version.h"
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
 
 /*
- * Returns true for a mapping of memory. `file` is vma->vm_file, loaded once by the caller: newer
- * verifiers demand a test of each load. Memory that processes share, or that lies in huge pages, is
- * a file too, one without a name in any folder: "/dev/zero", "/memfd:NAME", "/anon_hugepage" and
+ * Returns true for a mapping of memory. `file` is vma->vm_file; both may be any pointers. Memory
+ * that processes share, or that lies in huge pages, is a file too, one without a name in any
+ * folder: "/dev/zero", "/memfd:NAME", "/anon_hugepage" and
  * "/SYSV..." of /proc/PID/maps. Compilers at run time keep code there, to have it mapped twice or
  * in several processes. A program or a library is never mapped shared: so a private mapping of a
  * memfd is a file.
@@ -32,11 +33,12 @@ static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *v
 	/* Without operations a mapping is anonymous (vma_is_anonymous), such as /dev/zero's. */
 	if (!file || !BPF_CORE_READ(vma, vm_ops))
 		return true;
-	inode = file->f_inode;
-	if (inode->i_nlink)
+	inode = BPF_CORE_READ(file, f_inode);
+	if (BPF_CORE_READ(inode, i_nlink))
 		return false;
-	magic = inode->i_sb->s_magic;
-	return magic == HUGETLBFS_MAGIC || (magic == TMPFS_MAGIC && vma->vm_flags & VM_SHARED);
+	magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	return magic == HUGETLBFS_MAGIC ||
+	       (magic == TMPFS_MAGIC && BPF_CORE_READ(vma, vm_flags) & VM_SHARED);
 }
 
 /*
@@ -62,24 +64,33 @@ static __always_inline __u64 mapped_file_inode(const struct vm_area_struct *vma,
 	return !file || mapped_file_is_memory(vma, file) ? 0 : file->f_inode->i_ino;
 }
 
+static __always_inline __u64 mapped_file_mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
 /*
- * Returns a number for the file of a mapping that the process cannot write to; 0 when there is
- * none. Two files have the same number by chance in one of two thousand million cases. `vma` may be
- * any pointer: what cannot be read is 0.
+ * Returns a number for the version of the file (file_version.h) that is mapped, and for the address
+ * at which it would begin; 0 for memory. So a mapping that is split, cut or joined keeps its
+ * number. `vma` may be any pointer: what cannot be read counts as 0.
  */
-static __always_inline __u32 mapped_file_number(const struct vm_area_struct *vma)
+static __always_inline __u64 mapped_file_number(const struct vm_area_struct *vma)
 {
 	const struct file *file = BPF_CORE_READ(vma, vm_file);
 	const struct inode *inode;
 	__u64 number;
 
-	if (!file || BPF_CORE_READ(vma, vm_flags) & VM_WRITE)
+	if (mapped_file_is_memory(vma, file))
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
-	number = BPF_CORE_READ(inode, i_ino) +
-		 ((__u64)(BPF_CORE_READ(inode, i_sb, s_dev) ^ BPF_CORE_READ(inode, i_generation))
-		  << 32);
-	return (__u32)(number * 0x9e3779b97f4a7c15ull >> 32) | 1;
+	number = mapped_file_mix(1, BPF_CORE_READ(inode, i_ino));
+	number = mapped_file_mix(number, (__u64)BPF_CORE_READ(inode, i_sb, s_dev) << 32 |
+						 BPF_CORE_READ(inode, i_generation));
+	number = mapped_file_mix(number, BPF_CORE_READ(inode, i_size));
+	number = mapped_file_mix(number, read_write_time(inode));
+	return mapped_file_mix(number, BPF_CORE_READ(vma, vm_start) -
+					       (BPF_CORE_READ(vma, vm_pgoff) << page_shift()));
 }
 
 #endif

@@ -74,27 +74,4 @@ static __always_inline __u64 page_walk_find(const struct page_layout *l, __u64 t
 	return 0;
 }
 
-/*
- * Reads the aligned word at `address` of the process whose page tables begin at `pgd`. Returns 0;
- * -1 when it is not resident or the tables changed meanwhile. The process may unmap the page at any
- * moment: until the second read of the entry the word may belong to a new owner of the page. So
- * callers only compare the word and never give it away.
- */
-static __always_inline long page_walk_read_word(__u64 pgd, __u64 address, __u32 *ret_word)
-{
-	__u32 zero = 0, word;
-	const struct page_layout *l = bpf_map_lookup_elem(&page_layout, &zero);
-	__u64 from, entry = 0, again = 0, at = 0;
-
-	if (!l || !l->base)
-		return -1;
-	from = page_walk_find(l, pgd, address, &entry, &at);
-	if (!from || bpf_probe_read_kernel(&word, sizeof(word), (const void *)from) ||
-	    bpf_probe_read_kernel(&again, sizeof(again), (const void *)at) ||
-	    (entry ^ again) & (PAGE_FRAME | PAGE_PRESENT))
-		return -1;
-	*ret_word = word;
-	return 0;
-}
-
 #endif

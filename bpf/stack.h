@@ -185,7 +185,7 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 		pc |= b->walk.adjacent ? SAMPLE_FOLLOWED | SAMPLE_ADJACENT : SAMPLE_FOLLOWED;
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
-	if (!unwind_walk_advance(NULL, &b->walk, tables->ranges, tables->process, tables->cache)) {
+	if (!unwind_walk_advance(&b->walk, tables->ranges, tables->process, tables->cache)) {
 		if (i > 0)
 			return 1;
 		if (b->walk.stop_reason == UNWIND_END_CHANGED)
@@ -227,7 +227,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	b->walk.last = 0;
 	b->walk.steps = 0;
 	b->walk.checked = 0;
-	b->walk.locked = 0;
+	b->walk.mm = (__u64)mm;
 	b->walk.by_pointer = 0;
 	b->walk.searched = 0;
 	b->walk.in_call = !(b->sample.flags & SAMPLE_IN_USER);

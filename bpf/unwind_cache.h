@@ -41,7 +41,8 @@ struct unwind_cached {
 
 /*
  * The ranges whose files were found unchanged in one process, as long as its memory map has not
- * changed since. To look at a file costs a cold page; the map is seldom changed by what has begun.
+ * changed since. Finding a file costs the tree of mappings (mapped_file_find.h); a process that has
+ * started seldom changes its map.
  */
 struct unwind_checked {
 	__u64 start_ns; /* of the process */

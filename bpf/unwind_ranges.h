@@ -6,14 +6,11 @@
 #ifndef TROCAR_BPF_UNWIND_RANGES_H
 #define TROCAR_BPF_UNWIND_RANGES_H
 
-#include <linux/errno.h>
-
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/kernel.h"
 #include "bpf/mapped_file.h"
 #include "bpf/maps.h"
-#include "bpf/page_walk.h"
 
 /* What the claims of one table are looked up with. */
 struct ranges_writer {
@@ -21,10 +18,8 @@ struct ranges_writer {
 	struct unwind_ranges *ranges;
 	__u32 missed;
 	__u32 cut;
-	__u64 range;	  /* of the current claim */
-	__u64 inode;	  /* the file that the claim names; 0: none */
-	__u32 check_file; /* number of the file that holds its check (mapped_file.h), or 0 */
-	__u32 pad;
+	__u64 range, check; /* of the current claim */
+	__u64 inode;	    /* the file that the claim names; 0: none */
 };
 
 /* The last generation that was given out: none is ever used twice. Private. */
@@ -48,52 +43,14 @@ static long take_range(struct task_struct *task, struct vm_area_struct *vma, voi
 		w->cut++;
 	}
 	w->range = UNWIND_RANGE(vma->vm_start >> UNWIND_RANGE_SHIFT, pages);
+	w->check = mapped_file_number(vma);
 	return 0;
-}
-
-static long take_check_file(struct task_struct *task, struct vm_area_struct *vma, void *context)
-{
-	struct ranges_writer *w = context;
-	struct file *file = vma->vm_file;
-
-	w->check_file = file && file->f_inode->i_ino == w->inode ? mapped_file_number(vma) : 0;
-	return 0;
-}
-
-/*
- * Returns the check of the range that was just found, from the word `below` bytes under its start;
- * 0 when there is none. The consumer says only where the word is: if it said what the word is it
- * could guess the memory of others, try by try. The read waits for nobody: when the word is not
- * resident, the first walk reads it, after it has tested again which file is mapped there. The
- * range becomes empty when another file is mapped there by then, or when the mappings are locked.
- */
-static __always_inline __u64 find_check(struct ranges_writer *w, __u64 start, __u32 below)
-{
-	__u64 page = UNWIND_RANGE_PAGE(w->range), at = (page << UNWIND_RANGE_SHIFT) - below;
-	struct task_struct *task = w->task;
-	__u32 word = 0;
-	__u64 check = 0;
-	long r;
-
-	if (!below || at % sizeof(word) || !UNWIND_RANGE_PAGES(w->range))
-		return 0;
-	w->check_file = 0;
-	w->range = UNWIND_RANGE(page, 0);
-	r = bpf_find_vma(task, at, take_check_file, w, 0);
-	if (r == -EBUSY)
-		return 0;
-	if (!r && w->check_file)
-		check = !page_walk_read_word((__u64)BPF_CORE_READ(task, mm, pgd), at, &word)
-				? UNWIND_CHECK(below, word)
-				: UNWIND_CHECK_LATER(below, w->check_file);
-	bpf_find_vma(task, start, take_range, w, 0);
-	return check;
 }
 
 /*
  * Looks claim `i` up and writes its range. A claim that lies in no executable mapping of its file
  * keeps its place with an empty range; so does one that is looked up while another task changes the
- * mappings, because bpf_find_vma does not wait for the lock.
+ * mappings, because bpf_find_vma does not wait for the lock. Nothing is read of the memory itself.
  */
 static long fill_claim(__u32 i, void *context)
 {
@@ -106,9 +63,10 @@ static long fill_claim(__u32 i, void *context)
 		return 1;
 	start = READ_WORD(claims->starts[i]);
 	w->range = UNWIND_RANGE(start >> UNWIND_RANGE_SHIFT, 0);
+	w->check = 0;
 	w->inode = READ_WORD(claims->inodes[i]);
 	bpf_find_vma(w->task, start, take_range, w, 0);
-	w->ranges->checks[i] = find_check(w, start, READ_WORD(claims->below[i]));
+	w->ranges->checks[i] = w->check;
 	w->missed += !UNWIND_RANGE_PAGES(w->range);
 	w->ranges->ranges[i] = w->range;
 	return 0;

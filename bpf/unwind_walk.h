@@ -21,8 +21,6 @@
 #include "bpf/mapped_file_find.h"
 #endif
 
-struct task_struct;
-
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 
 /* A global function of the kernel side: the verifier checks it once, whatever leads to it. */
@@ -49,15 +47,15 @@ struct unwind_walk {
 	__u32 place;	/* of the previous frame, in the cache */
 	__u32 checked;	/* number of the last range that was checked, plus 1 */
 	__u32 steps;	/* 0: the frame is where the task left user mode */
-	__u32 locked;	/* of mapped_file_find */
 	__u32 in_call;	/* the task left user mode by a call, most likely: it comes back there */
 	__u32 process;	/* its place among those of the cache: unwind_cache_begin */
 	__u32 adjacent; /* the last step used the frame pointer, and cannot have left a frame out */
+	__u32 searched; /* words, by unwind_walk_is_adjacent */
 	__u64 table_generation;	 /* of the ranges that the walk uses */
 	struct unwind_rule rule; /* of the frame */
 	struct unwind_frame frame;
-	__u32 searched; /* words, by unwind_walk_is_adjacent */
-	__u32 pad2;
+	__u64 mm; /* address of the struct mm_struct whose stack it is */
+	struct mapped_file_found found;
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -198,62 +196,47 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 	return unwind_walk_step_any(w, r);
 }
 
-/*
- * Returns 1 when the file of `check`, whose word was not resident when the table was filled, is
- * still mapped at `at`. Then stores the word in the check if it is resident now and nobody can map
- * another file meanwhile, because the lock is held: never where the task is another one.
- */
-UNWIND_INLINE __u32 unwind_walk_learn_check(struct unwind_walk *w, struct task_struct *task,
-					    __u64 *check_in, __u64 check, __u64 at)
-{
-	__u32 word;
-
-	if (mapped_file_find(task, &w->locked, at) != UNWIND_CHECK_WORD(check))
-		return 0;
-	if (w->locked && unwind_read(&word, sizeof(word), at) == 0)
-		__sync_val_compare_and_swap(check_in, check,
-					    UNWIND_CHECK(UNWIND_CHECK_BELOW(check), word));
-	return 1;
-}
+enum unwind_check {
+	UNWIND_CHECK_CHANGED,
+	UNWIND_CHECK_PART, /* unchanged at the frame: the range has been split since */
+	UNWIND_CHECK_WHOLE,
+};
 
 /*
- * Returns 1 when range `number` still has the file that it had when the table was filled: another
- * file may have taken its place. A word that was resident then and is not now passes: of a file
- * that was mapped a moment ago the dynamic loader has read the first page.
+ * Compares what is mapped at w->frame with what range `number` had when the table was filled: it
+ * may be another file, or another part of that file. A mapping that cannot be found is no proof of
+ * a change: the tree of mappings may change at this moment, also on this CPU.
  */
-UNWIND_APART __u32 unwind_walk_check_range(struct task_struct *task, struct unwind_walk *w,
-					   struct unwind_ranges *r, __u32 number)
+UNWIND_APART enum unwind_check unwind_walk_check_range(struct unwind_walk *w,
+						       const struct unwind_ranges *r, __u32 number)
 {
-	__u64 *check_in = &r->checks[number & (UNWIND_RANGES - 1)];
-	__u64 check = *(const volatile __u64 *)check_in;
-	__u64 at = UNWIND_RANGE_PAGE(
-		*(const volatile __u64 *)&r->ranges[number & (UNWIND_RANGES - 1)]);
-	__u32 word;
+	__u64 range = *(const volatile __u64 *)&r->ranges[number & (UNWIND_RANGES - 1)];
+	__u64 check = *(const volatile __u64 *)&r->checks[number & (UNWIND_RANGES - 1)];
+	__u64 start = UNWIND_RANGE_PAGE(range) << UNWIND_RANGE_SHIFT;
+	__u64 end = start + (UNWIND_RANGE_PAGES(range) << UNWIND_RANGE_SHIFT);
 
-	if (!check)
-		return 1;
-	at = (at << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
-	if (UNWIND_CHECK_IS_LATER(check)) {
-		if (!unwind_walk_learn_check(w, task, check_in, check, at))
-			return 0;
-	} else if (unwind_read(&word, sizeof(word), at) == 0 && word != UNWIND_CHECK_WORD(check)) {
-		return 0;
-	}
-	return 1;
+	if (!mapped_file_find(w->mm, w->frame.pc, &w->found))
+		return UNWIND_CHECK_PART;
+	if (w->found.number != check)
+		return UNWIND_CHECK_CHANGED;
+	return w->found.start <= start && w->found.end >= end ? UNWIND_CHECK_WHOLE
+							      : UNWIND_CHECK_PART;
 }
 
-/* The same of the range of w->frame, which a walk by this cache may have checked before. */
-UNWIND_INLINE __u32 unwind_walk_is_unchanged(struct task_struct *task, struct unwind_walk *w,
-					     struct unwind_ranges *r, struct unwind_cache *cache)
+/* Returns 1 unless the range of w->frame has changed. A walk by this cache may have checked it. */
+UNWIND_INLINE __u32 unwind_walk_is_unchanged(struct unwind_walk *w, const struct unwind_ranges *r,
+					     struct unwind_cache *cache)
 {
 	__u32 number = w->last;
 	__u64 bit = 1ull << number % 64;
+	enum unwind_check check;
 
 	if (w->checked == number + 1)
 		return 1;
 	if (!cache || !(*unwind_cache_checks(cache, w->process, number) & bit)) {
-		if (!unwind_walk_check_range(task, w, r, number))
-			return 0;
+		check = unwind_walk_check_range(w, r, number);
+		if (check != UNWIND_CHECK_WHOLE)
+			return check == UNWIND_CHECK_PART;
 		if (cache)
 			*unwind_cache_checks(cache, w->process, number) |= bit;
 	}
@@ -312,17 +295,16 @@ UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct un
 /*
  * Returns 1 when w->frame is a frame of the stack, and has then stepped w->frame to its caller or
  * set w->stop_reason. Returns 0, with w->stop_reason set, when the frame lies in no range or in one
- * whose file has changed. `task`: whose stack it is; NULL: the current task's, in a tick.
+ * whose file has changed.
  */
-UNWIND_INLINE __u32 unwind_walk_advance(struct task_struct *task, struct unwind_walk *w,
-					struct unwind_ranges *r, const struct unwind_process *p,
-					struct unwind_cache *cache)
+UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, const struct unwind_ranges *r,
+					const struct unwind_process *p, struct unwind_cache *cache)
 {
 	if (!unwind_walk_find_rule(w, r, p, cache)) {
 		w->stop_reason = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
 		return 0;
 	}
-	if (!unwind_walk_is_unchanged(task, w, r, cache)) {
+	if (!unwind_walk_is_unchanged(w, r, cache)) {
 		w->stop_reason = UNWIND_END_CHANGED;
 		return 0;
 	}

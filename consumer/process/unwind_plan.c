@@ -15,8 +15,6 @@ struct item {
 	struct module *module;
 	uint64_t base;
 	uint32_t number;
-	uint32_t check;	       /* bytes from its build-id up to its start; 0: do not check it */
-	bool exe;	       /* the program's own file, which only execve(2) replaces */
 	enum unwind_kind kind; /* NONE until settled */
 	bool settled;
 };
@@ -111,8 +109,7 @@ struct unwind_plan *unwind_plan_new(const struct mappings *maps, enum rule_unwin
 		plan->items[plan->count++] = (struct item){ .start = m->start,
 							    .end = m->end,
 							    .offset = m->file_offset,
-							    .module = m->module,
-							    .exe = m->module == maps->exe };
+							    .module = m->module };
 	}
 	return plan;
 }
@@ -142,8 +139,8 @@ static void step_file(struct unwind_plan *plan, struct unwind_files *files, stru
 
 	if (r == -EAGAIN)
 		return;
-	if (r == 0 && unwind_files_base(files, item->number, item->start, item->offset, &item->base,
-					&item->check) < 0) {
+	if (r == 0 &&
+	    unwind_files_base(files, item->number, item->start, item->offset, &item->base) < 0) {
 		unwind_files_release(files, item->number);
 		r = -ENOENT;
 	}
@@ -228,7 +225,6 @@ void unwind_plan_claim(const struct unwind_plan *plan, struct unwind_claims *cla
 
 		claims->starts[i] = item->start;
 		claims->inodes[i] = item->module->identity.inode;
-		claims->below[i] = has_rows(item) && !item->exe ? item->check : 0;
 	}
 	claims->count = (uint32_t)plan->count;
 }

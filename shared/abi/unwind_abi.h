@@ -171,21 +171,9 @@ struct unwind_ranges {
 	__u32 busy; /* 1: the program `ranges` is filling it */
 	__u32 pad;
 	__u64 ranges[UNWIND_RANGES]; /* ascending */
-	__u64 checks[UNWIND_RANGES]; /* UNWIND_CHECK of each; 0: none */
+	__u64 checks[UNWIND_RANGES]; /* the file of each, by its number (bpf/mapped_file.h): walks
+					compare it with what is mapped there then; 0: memory */
 };
-
-/*
- * Tells a mapped file from another one that is mapped in its place later: a word of the file, so
- * many bytes below the range. The kernel side reads it from the process when it fills the table,
- * and compares it before it trusts the range. A word that was not resident then is stored by the
- * first walk that finds the same file there, by its number (bpf/mapped_file.h). `below` is a
- * multiple of 4; its last bit is set while the word is that number.
- */
-#define UNWIND_CHECK(below, word)	((__u64)(__u32)(below) << 32 | (__u32)(word))
-#define UNWIND_CHECK_LATER(below, file) (UNWIND_CHECK(below, file) | 1ull << 32)
-#define UNWIND_CHECK_IS_LATER(check)	((check) >> 32 & 1)
-#define UNWIND_CHECK_BELOW(check)	((__u32)((check) >> 32) & ~1u)
-#define UNWIND_CHECK_WORD(check)	((__u32)(check))
 
 /*
  * What the consumer asks of the iterator `ranges`: to take these mappings of this process into this
@@ -199,8 +187,6 @@ struct unwind_claims {
 	__u32 pad;
 	__u64 starts[UNWIND_RANGES]; /* ascending; an address in each mapping */
 	__u64 inodes[UNWIND_RANGES]; /* of the mapped file; 0: it has none */
-	__u32 below[UNWIND_RANGES]; /* how far below the mapping's start the word of its check lies;
-				       0: none */
 };
 
 /* What the iterator `ranges` writes. */

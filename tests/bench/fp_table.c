@@ -41,8 +41,7 @@ static void claim(struct unwind_claims *claims, uint32_t pid)
 		    mode[2] != 'x')
 			continue;
 		claims->starts[claims->count] = start;
-		claims->inodes[claims->count] = inode;
-		claims->below[claims->count++] = 0;
+		claims->inodes[claims->count++] = inode;
 	}
 	fclose(maps);
 }

@@ -78,3 +78,40 @@ def test_no_frame_is_wrong(t):
 def test_at_the_same_place(t):
     """Libraries, too, one after the other at the same addresses."""
     turn_over(t)
+
+
+def take_turns(t, mode, *flags):
+    """Two libraries take turns in one place. The caller of each says which one it was: no stack may have the names of
+    the other one, and each is met in whole stacks."""
+    need("gcc")
+    for letter in "ab":
+        command("gcc", "-O2", f"-DLETTER={letter}", "-shared", "-fPIC", *flags, "-o", t.folder / f"turn_{letter}.so",
+                SOURCES / "in_turn_library.c", seconds=60)
+    command("gcc", "-O2", "-D_GNU_SOURCE", "-o", t.folder / "in_turn", SOURCES / "in_turn.c", seconds=60)
+    group = t.cgroup()
+    agent = t.agent(rules(rule("turns", cgroup=group.path, cooldown_ms=0, pre_ms=0)), load=["--hz", HZ])
+    start(t, group, t.folder / "in_turn", mode, t.folder / "turn_a.so", t.folder / "turn_b.so")
+    agent.wait("process.unwind")
+    whole, load = {"a": 0, "b": 0}, Load()
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": SESSION_MS})["session"]
+    agent.wait("session.end", seconds=60, session=session)
+    for stack in agent.stacks(session):
+        names = [frame["fn"] or "" for frame in stack["frames"] if frame["kind"] != "kernel"]
+        callers = {letter for letter in "ab" if f"run_{letter}" in names}
+        called = {letter for letter in "ab" if any(name in (f"{letter}_work", f"{letter}_middle") for name in names)}
+        check(not callers or called <= callers, f"{stack['quality']}: {names}")
+        if stack["quality"] == "complete" and called:
+            check(called == callers, f"complete: {names}")
+            whole[called.pop()] += stack["count"]
+    print(f"# {mode} {' '.join(flags)}: {whole}", flush=True)
+    check_figure(min(whole.values()) > 20, f"whole stacks: {whole}", load)
+
+
+def test_text_over_text(t):
+    """The text of a library is mapped over that of another, whose first page stays."""
+    take_turns(t, "text")
+
+
+def test_without_build_id(t):
+    """A library without build-id is closed, and another one is opened in its place."""
+    take_turns(t, "library", "-Wl,--build-id=none")

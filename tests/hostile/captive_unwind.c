@@ -84,7 +84,6 @@ static void claim(struct captive *c, const struct prey *p, struct unwind_process
 			continue;
 		claims->starts[n] = p->ranges[i].start;
 		claims->inodes[n] = p->ranges[i].inode;
-		claims->below[n] = (uint32_t)captive_random(c, 3) * 4096;
 		table->mappings[n] = (struct unwind_mapping){
 			.base = p->ranges[i].start,
 			.kind = captive_random(c, 4) ? UNWIND_KIND_ROWS

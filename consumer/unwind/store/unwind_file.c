@@ -58,7 +58,6 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 		r = build_id_find_mapped(&e, &id);
 	memcpy(layout.build_id, id.bytes, sizeof(id.bytes));
 	layout.build_id_bytes = id.n;
-	layout.build_id_address = id.address;
 	layout.fixed = e.header.e_type == ET_EXEC;
 	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
 		take_segment(&layout, &e.segments[i]);
@@ -92,15 +91,6 @@ int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_
 		return -ENOENT;
 	*ret_bias = start - (offset + best->bias);
 	return 0;
-}
-
-uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, uint64_t start)
-{
-	uint64_t at = bias + layout->build_id_address;
-
-	if (layout->build_id_bytes < sizeof(uint32_t) || at >= start || start - at > UINT32_MAX)
-		return 0;
-	return (uint32_t)(start - at);
 }
 
 static const struct {

@@ -25,7 +25,6 @@ struct unwind_layout {
 	bool fixed; /* the program runs at the addresses of its file (ET_EXEC) */
 	uint8_t build_id[BUILD_ID_BYTES_MAX];
 	uint8_t build_id_bytes; /* 0: none */
-	uint64_t build_id_address;
 	uint64_t digest; /* of what rows are made from (elf_digest.h); 0: not known */
 };
 
@@ -49,12 +48,6 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
  */
 int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
 		     uint64_t *ret_bias);
-
-/*
- * Returns how many bytes below a mapping at `start` the build-id of its file is, when the file's
- * address 0 is at `bias`; 0: there is none.
- */
-uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, uint64_t start);
 
 /*
  * Returns the stable word for why a file has no rows, from the -errno of unwind_file_layout or

@@ -408,7 +408,7 @@ void unwind_files_retry(struct unwind_files *f)
 }
 
 int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, uint64_t offset,
-		      uint64_t *ret_base, uint32_t *ret_check)
+		      uint64_t *ret_base)
 {
 	const struct unwind_build *build = &f->builds.items[number];
 	uint64_t bias;
@@ -416,10 +416,8 @@ int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, u
 
 	pthread_mutex_lock(&f->lock);
 	r = unwind_file_bias(&build->layout, start, offset, &bias);
-	if (r == 0) {
+	if (r == 0)
 		*ret_base = bias + build->table_base;
-		*ret_check = unwind_file_check(&build->layout, bias, start);
-	}
 	pthread_mutex_unlock(&f->lock);
 	return r;
 }

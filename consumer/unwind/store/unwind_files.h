@@ -83,11 +83,10 @@ void unwind_files_retry(struct unwind_files *f);
 
 /*
  * Computes where the table base of a held file is in a process that has it mapped at `start` from
- * `offset` on; *ret_check is how many bytes below `start` its build-id is, 0: it has none there. 0
- * or -ENOENT.
+ * `offset` on. 0 or -ENOENT.
  */
 int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, uint64_t offset,
-		      uint64_t *ret_base, uint32_t *ret_check);
+		      uint64_t *ret_base);
 
 /*
  * Begins a grace and returns its number; it has passed when unwind_files_graced returns that or

@@ -229,7 +229,10 @@ static void fill(const struct input *in, __u64 number)
 		run.process->mappings[i] = in->mappings[i % SMALL];
 		run.ranges->checks[i] = in->exact & 0x800 ? in->elements[i % ELEMENTS] : 0;
 	}
-	mapped_file_number = in->exact & 0x1000 ? (__u32)in->elements[0] : 0;
+	mapped_file_there = (struct mapped_file_found){
+		.end = in->exact & 0x1000 ? in->elements[1] : 0,
+		.number = in->elements[0],
+	};
 }
 
 /* Where the stacks end, by spare bits of the input: all, some or none of it is known. */

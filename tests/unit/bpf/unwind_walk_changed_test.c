@@ -18,22 +18,23 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 
 #include "tests/unit/consumer/unwind/testing/stack_walk_testing.h"
 
-#define WORD	0x600df11eu
-#define WORD_AT 16 /* in the file's first page; its text is the second */
+#define TEXT	    0x100000u
+#define PAGES	    4
+#define FILE_NUMBER 0x600df11e00000001u
 
-static _Alignas(4096) uint8_t image[2 * 4096];
+/* The whole file is mapped as it was. */
+static const struct mapped_file_found as_it_was = { .start = TEXT,
+						    .end = TEXT + PAGES * 4096,
+						    .number = FILE_NUMBER };
 
-static void put_word(uint32_t word)
-{
-	memcpy(image + WORD_AT, &word, sizeof(word));
-}
+static struct unwind_process process;
+static struct unwind_ranges ranges;
 
-/* A file in this process, every frame of which takes 8 bytes. */
-static uint64_t map_file(struct unwind_ranges *r, struct unwind_process *p)
+/* A range of one file, every frame of which takes 8 bytes. */
+static int setup(void **state)
 {
 	static const struct unwind_rule next = { .cfa = UNWIND_CFA_SP, .cfa_offset = 8 };
 	static const uint32_t pages[2] = { UNWIND_PAGE(0, 1), UNWIND_PAGE(0, 1) };
-	uint64_t text = (uintptr_t)image + 4096;
 	struct unwind_row row = { 0 };
 
 	assert_int_equal(unwind_rules_init(&pool.rules), 0);
@@ -41,139 +42,133 @@ static uint64_t map_file(struct unwind_ranges *r, struct unwind_process *p)
 	only.place = (struct unwind_place){ .row_count = 1, .page_count = 2 };
 	only.place.rows = pool_append(&row, sizeof(row));
 	only.place.pages = pool_append(pages, sizeof(pages));
-	put_word(WORD);
-	p->published = r->table_generation = 7;
-	r->count = 1;
-	r->ranges[0] = UNWIND_RANGE(text / 4096, 1);
-	r->checks[0] = UNWIND_CHECK(4096 - WORD_AT, WORD);
-	p->mappings[0] = (struct unwind_mapping){ .base = text, .kind = UNWIND_KIND_ROWS };
-	return text;
+	process = (struct unwind_process){ .published = 7 };
+	ranges = (struct unwind_ranges){ .table_generation = 7, .count = 1 };
+	ranges.ranges[0] = UNWIND_RANGE(TEXT / 4096, PAGES);
+	ranges.checks[0] = FILE_NUMBER;
+	process.mappings[0] = (struct unwind_mapping){ .base = TEXT, .kind = UNWIND_KIND_ROWS };
+	taking_cache = (struct unwind_cache){ 0 };
+	taking_changes = 0;
+	mapped_file_there = as_it_was;
+	mapped_file_searches = 0;
+	return 0;
 }
 
-/* Nothing is walked by the rows of what was there, whether they are remembered or not. */
-static void test_changed(void **state)
+static int teardown(void **state)
 {
-	static struct unwind_process process;
-	static struct unwind_ranges ranges;
-	uint64_t text = map_file(&ranges, &process);
-	uint64_t s[] = { text + 0x20, text + 0x40, 0 };
-	struct unwind_frame from = { .pc = text + 8, .sp = (uintptr_t)s, .exact = 1 };
-	struct taken t;
-
-	for (int i = 0; i < 2; i++) { /* by the rows, then by the cache */
-		taking(&from, &ranges, &process, NULL, &t);
-		assert_int_equal(t.end, UNWIND_END_NO_CALLER);
-		assert_int_equal(t.count, 3);
-		assert_int_equal(t.frames[2], s[1]);
-	}
-	put_word(WORD + 1);
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_CHANGED);
-	assert_int_equal(t.count, 1); /* where it was running, whatever that is */
-	/* A word that cannot be read, or none at all: believed. */
-	ranges.checks[0] = UNWIND_CHECK(UINT32_MAX & ~3u, WORD);
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
-	ranges.checks[0] = 0;
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
 	unwind_rules_done(&pool.rules);
 	free(pool.elements);
 	pool.elements = NULL;
 	pool.count = 0;
+	return 0;
 }
 
-/* What was checked is not looked at again before the memory map changes; what was not, is. */
+/* Walks a stack of three frames; returns how it ended. */
+static enum unwind_end take(struct taken *t)
+{
+	static uint64_t s[] = { TEXT + 0x20, TEXT + 0x40, 0 };
+	const struct unwind_frame from = { .pc = TEXT + 8, .sp = (uintptr_t)s, .exact = 1 };
+
+	taking(&from, &ranges, &process, NULL, t);
+	return t->end;
+}
+
+/* Nothing is walked by the rows of the file that was there, whether they are cached or not. */
+static void test_changed(void **state)
+{
+	struct taken t;
+
+	for (int i = 0; i < 2; i++) { /* by the rows, then by the cache */
+		assert_int_equal(take(&t), UNWIND_END_NO_CALLER);
+		assert_int_equal(t.count, 3);
+		assert_int_equal(t.frames[2], TEXT + 0x40);
+	}
+	mapped_file_there.number = FILE_NUMBER + 2;
+	assert_int_equal(take(&t), UNWIND_END_CHANGED);
+	assert_int_equal(t.count, 1); /* where the thread was running, whatever that is */
+	mapped_file_there.number = 0; /* memory */
+	assert_int_equal(take(&t), UNWIND_END_CHANGED);
+	mapped_file_there.end = 0; /* not found: no proof of a change */
+	assert_int_equal(take(&t), UNWIND_END_NO_CALLER);
+	assert_int_equal(t.count, 3);
+}
+
+/* A file in the place of memory, as of code that was compiled at run time. */
+static void test_memory(void **state)
+{
+	struct taken t;
+
+	ranges.checks[0] = 0;
+	assert_int_equal(take(&t), UNWIND_END_CHANGED);
+	mapped_file_there.number = 0;
+	assert_int_equal(take(&t), UNWIND_END_NO_CALLER);
+}
+
+/* What was checked is not checked again before the memory map changes; what was not, is. */
 static void test_checked_once(void **state)
 {
-	static struct unwind_process process;
-	static struct unwind_ranges ranges;
-	uint64_t text = map_file(&ranges, &process);
-	uint64_t s[] = { text + 0x20, 0 };
-	struct unwind_frame from = { .pc = text + 8, .sp = (uintptr_t)s, .exact = 1 };
 	static const struct {
 		uint64_t changes;
-		uint32_t word;
+		uint64_t number;
 		enum unwind_end end;
 	} turns[] = {
-		{ 5, WORD + 1, UNWIND_END_CHANGED },   { 5, WORD, UNWIND_END_NO_CALLER },
-		{ 5, WORD + 1, UNWIND_END_NO_CALLER }, { 6, WORD + 1, UNWIND_END_CHANGED },
-		{ 6, WORD, UNWIND_END_NO_CALLER },     { 0, WORD + 1, UNWIND_END_CHANGED },
-		{ 6, WORD + 1, UNWIND_END_CHANGED },
+		{ 5, FILE_NUMBER + 2, UNWIND_END_CHANGED },
+		{ 5, FILE_NUMBER, UNWIND_END_NO_CALLER },
+		{ 5, FILE_NUMBER + 2, UNWIND_END_NO_CALLER },
+		{ 6, FILE_NUMBER + 2, UNWIND_END_CHANGED },
+		{ 6, FILE_NUMBER, UNWIND_END_NO_CALLER },
+		{ 0, FILE_NUMBER + 2, UNWIND_END_CHANGED },
+		{ 6, FILE_NUMBER + 2, UNWIND_END_CHANGED },
 	};
 	struct taken t;
 
 	for (size_t i = 0; i < ARRAY_SIZE(turns); i++) {
 		taking_changes = turns[i].changes;
-		put_word(turns[i].word);
-		taking(&from, &ranges, &process, NULL, &t);
-		assert_int_equal(t.end, turns[i].end);
+		mapped_file_there.number = turns[i].number;
+		assert_int_equal(take(&t), turns[i].end);
 	}
 	taking_changes = 6;
-	put_word(WORD);
-	taking(&from, &ranges, &process, NULL, &t);
+	mapped_file_there.number = FILE_NUMBER;
+	assert_int_equal(take(&t), UNWIND_END_NO_CALLER);
 	/* Another table: the same place may have another file there. */
 	process.published = ranges.table_generation = 8;
-	put_word(WORD + 1);
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_CHANGED);
-	taking_changes = 0;
-	unwind_rules_done(&pool.rules);
-	free(pool.elements);
-	pool.elements = NULL;
-	pool.count = 0;
+	mapped_file_there.number = FILE_NUMBER + 2;
+	assert_int_equal(take(&t), UNWIND_END_CHANGED);
 }
 
-/*
- * A word that was not resident at the filling: nothing is walked by the table but with the file of
- * then in its place, and the first such walk takes the word over.
- */
-static void test_learnt_later(void **state)
+/* A part of a range says nothing of the rest: another file may be mapped over one page. */
+static void test_split(void **state)
 {
-	static struct unwind_process process;
-	static struct unwind_ranges ranges;
-	uint64_t text = map_file(&ranges, &process);
-	uint64_t s[] = { text + 0x20, 0 };
-	struct unwind_frame from = { .pc = text + 8, .sp = (uintptr_t)s, .exact = 1 };
-	static const uint32_t file = 0xf11e0001, others[] = { 0, 0xf11e0003 };
+	static const struct mapped_file_found parts[] = {
+		{ TEXT, TEXT + 4096, FILE_NUMBER },
+		{ TEXT - 4096, TEXT + (PAGES - 1) * 4096, FILE_NUMBER },
+	};
 	struct taken t;
 
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		ranges.checks[0] = UNWIND_CHECK_LATER(4096 - WORD_AT, file);
-		mapped_file_number = others[i];
-		taking(&from, &ranges, &process, NULL, &t);
-		assert_int_equal(t.end, UNWIND_END_CHANGED);
-		assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(4096 - WORD_AT, file));
+	taking_changes = 5;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		mapped_file_there = parts[i];
+		mapped_file_searches = 0;
+		assert_int_equal(take(&t), UNWIND_END_NO_CALLER);
+		assert_int_equal(mapped_file_searches, 3); /* each frame by its own address */
+		mapped_file_there.number = FILE_NUMBER + 2;
+		assert_int_equal(take(&t), UNWIND_END_CHANGED);
 	}
-	/* Without the lock the file is believed, and no word: it may be the next file's. */
-	mapped_file_number = file;
-	mapped_file_busy = 1;
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
-	assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(4096 - WORD_AT, file));
-	mapped_file_busy = 0;
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
-	assert_int_equal(t.count, 2);
-	assert_int_equal(ranges.checks[0], UNWIND_CHECK(4096 - WORD_AT, WORD));
-	put_word(WORD + 1);
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_CHANGED);
-	/* Still not resident: looked at anew each time. */
-	ranges.checks[0] = UNWIND_CHECK_LATER(UINT32_MAX & ~3u, file);
-	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
-	assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(UINT32_MAX & ~3u, file));
-	unwind_rules_done(&pool.rules);
-	free(pool.elements);
+	mapped_file_there = as_it_was;
+	mapped_file_there.start -= 4096; /* joined with the mapping before */
+	mapped_file_searches = 0;
+	assert_int_equal(take(&t), UNWIND_END_NO_CALLER);
+	assert_int_equal(take(&t), UNWIND_END_NO_CALLER);
+	assert_int_equal(mapped_file_searches, 1);
 }
 
 UNIT_TESTS(unwind_walk_changed)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_checked_once),
-		cmocka_unit_test(test_learnt_later),
+		cmocka_unit_test_setup_teardown(test_changed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_checked_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_split, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mapped_file_testing.h: bpf/mapped_file_find.h on the host: which file lies at an address is what
- * a test says.
- */
+/* mapped_file_testing.h: bpf/mapped_file_find.h on the host: a test sets what is mapped. */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_TESTING_H
 
 #include <linux/types.h>
 
-struct task_struct;
+struct mapped_file_found {
+	__u64 start, end;
+	__u64 number;
+};
 
-static __u32 mapped_file_number; /* of the file, wherever one looks; 0: it cannot be said */
+static struct mapped_file_found mapped_file_there; /* at every address; end 0: nothing is found */
+static __u32 mapped_file_searches;		   /* ever */
 
-static __u32 mapped_file_busy; /* somebody else has the lock */
-
-static inline __u32 mapped_file_find(struct task_struct *task, __u32 *locked, __u64 address)
+static inline int mapped_file_find(__u64 mm, __u64 address, struct mapped_file_found *found)
 {
-	*locked = !mapped_file_busy;
-	return mapped_file_number;
+	mapped_file_searches++;
+	*found = mapped_file_there;
+	return found->end > 0;
 }
 
 #endif

@@ -77,7 +77,7 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 			before(&w, t);
 		pc = w.frame.pc;
 		followed = t->count && w.by_pointer ? (w.adjacent ? 2 : 1) : 0;
-		if (!unwind_walk_advance(NULL, &w, r, p, &taking_cache) && t->count > 0)
+		if (!unwind_walk_advance(&w, r, p, &taking_cache) && t->count > 0)
 			break;
 		t->followed[t->count] = followed;
 		t->frames[t->count++] = pc;
