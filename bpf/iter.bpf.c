@@ -403,6 +403,7 @@ static __always_inline int fill_ranges(const struct bpf_iter_meta *meta, struct 
 	record.table_generation = unwind_ranges_fill(&w, claims);
 	record.table = number;
 	record.count = w.ranges->count;
+	record.image = w.ranges->image;
 	record.missed = w.missed;
 	record.cut = w.cut;
 	__sync_lock_test_and_set(&w.ranges->busy, 0);

@@ -181,7 +181,8 @@ static int read_ranges(const struct unwind_tables *all, struct ranges_record *re
 
 /*
  * Makes the kernel side write the confirmed ranges of the plan into table `number`. 0 with its
- * record; -ESRCH when the process has ended or has another image now.
+ * record; -ESRCH when the process has ended or has another image now: then addresses of the new
+ * image would be looked up in the mappings of the old one.
  */
 static int fill_table(const struct unwind_tables *all, const struct process *p, uint32_t number,
 		      struct ranges_record *ret_record)
@@ -201,7 +202,7 @@ static int fill_table(const struct unwind_tables *all, const struct process *p, 
 		if (r < 0)
 			return r;
 		if (record.table_generation == 0 || record.table != number ||
-		    record.count != claims->count)
+		    record.count != claims->count || record.image != p->maps.image)
 			return -ESRCH;
 		*ret_record = record;
 		if (!record.missed)

@@ -197,6 +197,8 @@ struct ranges_record {
 	__u32 missed; /* claims that are in no executable mapping, or could not be looked up because
 			 the process was changing its mappings */
 	__u32 cut;    /* claims so large that a part of them is left out */
+	__u32 image;  /* as in struct sample, when the filling began */
+	__u32 pad;
 };
 
 enum unwind_end {

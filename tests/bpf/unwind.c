@@ -142,10 +142,12 @@ static void tables_are_one_images(void **state)
 	struct fixture f = begin("exec");
 	struct ranges_record record = { 0 };
 	struct walked w;
+	uint32_t image;
 
 	claim(&f, false);
 	lie(&f, rule, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
+	image = record.image;
 	publish(&f, record.table_generation);
 	assert_int_equal(kill(f.pid, SIGUSR1), 0);
 	harness_sleep_ms(100);
@@ -159,6 +161,7 @@ static void tables_are_one_images(void **state)
 	claim(&f, false);
 	lie(&f, rule, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
+	assert_int_equal(record.image, image + 1);
 	w = take(&f, 100);
 	assert_int_equal(w.samples, 0);
 	publish(&f, record.table_generation);

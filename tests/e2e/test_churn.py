@@ -115,3 +115,31 @@ def test_text_over_text(t):
 def test_without_build_id(t):
     """A library without build-id is closed, and another one is opened in its place."""
     take_turns(t, "library", "-Wl,--build-id=none")
+
+
+def test_programs_in_turn(t):
+    """Programs at the same addresses that execute each other, more than there are CPUs: no off-CPU sample has the comm
+    or exe of one and a function of the other."""
+    need("gcc")
+    for letter in "ab":
+        command("gcc", "-O2", "-no-pie", "-fno-pie", f"-DLETTER={letter}", "-o", t.folder / f"turn_{letter}",
+                SOURCES / "exec_in_turn.c", seconds=60)
+    group = t.cgroup()
+    agent = t.agent(rules(rule("turns", cgroup=group.path, cooldown_ms=0, pre_ms=0)))
+    for _ in range(2 * os.cpu_count()):
+        start(t, group, t.folder / "turn_a", t.folder / "turn_b", t.folder / "turn_a")
+    agent.wait("watch.start", cgroup=group.path)
+    load = Load()
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 2 * SESSION_MS,
+                                           "signals": ["oncpu", "offcpu"]})["session"]
+    agent.wait("session.end", seconds=60, session=session)
+    seen, wrong = 0, []
+    for stack in agent.stacks(session, None):
+        works = {frame["fn"] for frame in stack["frames"] if frame["fn"] in ("a_work", "b_work")}
+        names = {stack["comm"], os.path.basename(stack["exe"] or stack["comm"])}
+        seen += stack["count"] * bool(works)
+        if works and {f"turn_{work[0]}" for work in works} != names:
+            wrong.append((stack["signal"], stack["quality"], stack["count"], names, works))
+    print(f"# {seen} samples in functions of the programs", flush=True)
+    check(not wrong, f"{wrong}")
+    check_figure(seen > 50, f"{seen} samples", load)

@@ -45,16 +45,15 @@ static void test_unconfirmed(void **state)
 	assert_int_equal(t.fake->a.unwind.tables.unconfirmed, 1);
 }
 
-/* The kernel side does not take the claims: the process is another by now, nothing is published. */
-static void test_refused(void **state)
+/* The kernel side answers so: nothing is published. */
+static void refuse(struct ranges_record record)
 {
 	struct unwind_files_stats stats;
 	struct process *p;
 
-	if (!t.fake)
-		skip();
 	p = unwind_testing_mapped(&t, 100, own_mapping(t.fake->a.symbols));
-	unwind_testing_fill(&t, 0, 0, 0);
+	p->maps.image = 7;
+	unwind_testing_record(&t, record);
 	unwind_testing_renew(&t, p);
 	for (int i = 0; i < 200 && p->unwind.plan; i++) {
 		usleep(10000);
@@ -67,6 +66,22 @@ static void test_refused(void **state)
 		assert_int_equal(t.tables[i].published, 0);
 	unwind_files_stats(t.fake->a.unwind.files, &stats);
 	assert_int_equal(stats.files, 1);
+}
+
+/* The kernel side does not take the claims: the process is another by now. */
+static void test_refused(void **state)
+{
+	if (!t.fake)
+		skip();
+	refuse((struct ranges_record){ .image = 7 });
+}
+
+/* execve(2) came between the reading of the mappings and the filling. */
+static void test_other_image(void **state)
+{
+	if (!t.fake)
+		skip();
+	refuse((struct ranges_record){ .table_generation = 77, .count = 1, .image = 8 });
 }
 
 /* The module of a frame at `address` of a process, walked by the filling `fill`. */
@@ -138,6 +153,7 @@ UNIT_TESTS(unwind_tables)
 	const struct CMUnitTest tests[] = {
 		EACH(test_unconfirmed),
 		EACH(test_refused),
+		EACH(test_other_image),
 		EACH(test_cut),
 	};
 
