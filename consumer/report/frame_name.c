@@ -148,6 +148,18 @@ static bool is_known_end(const struct stack *stack, const struct named_frame *ro
 	return stack->user_frames > 1 && root && root->entry;
 }
 
+/* Code that is written by hand may mark its caller as undefined between two instructions. */
+enum unwind_end frame_name_end(const struct stack *stack, const struct named_frame *frames,
+			       size_t n)
+{
+	const struct named_frame *leaf = n ? &frames[n - 1] : NULL;
+
+	if (stack->stop_reason != UNWIND_END_COMPLETE || stack->user_frames > 1 ||
+	    (leaf && leaf->entry))
+		return stack->stop_reason;
+	return UNWIND_END_LEAF;
+}
+
 /*
  * Judges a stack that the kernel side walked by unwind rows. UNWIND_END_NO_CALLER alone proves
  * nothing: a complete stack also ends so, because nothing calls its outermost function.
@@ -156,7 +168,7 @@ static enum quality unwound_quality(const struct stack *stack, const struct name
 				    size_t n, const char **ret_reason)
 {
 	const struct named_frame *root = n ? &frames[n - 1] : NULL;
-	enum unwind_end end = stack->stop_reason;
+	enum unwind_end end = frame_name_end(stack, frames, n);
 
 	if (stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";

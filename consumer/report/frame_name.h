@@ -12,6 +12,7 @@
 
 #include "consumer/sampling/stack_table.h"
 #include "consumer/symbols/symbols.h"
+#include "shared/abi/unwind_abi.h"
 
 enum quality {
 	/*
@@ -67,6 +68,13 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
  * came to its outermost frame has one: of another it is known that callers are missing.
  */
 size_t frame_name_gap(const struct stack *stack, const struct named_frame *frames, size_t n);
+
+/*
+ * Returns how the walk by rows ended: stop_reason of the stack, but UNWIND_END_LEAF where the only
+ * frame is no entry point.
+ */
+enum unwind_end frame_name_end(const struct stack *stack, const struct named_frame *frames,
+			       size_t n);
 
 const char *frame_name_of_quality(enum quality quality);
 

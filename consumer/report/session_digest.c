@@ -111,12 +111,11 @@ void session_digest_meet(struct summary *s, const struct stack *stack)
 }
 
 /* Returns a word for why a broken stack ended, or NULL: by frame pointers, and without a table. */
-static const char *find_reason(const struct summary *s, const struct stack *stack, size_t gap)
+static const char *find_reason(const struct summary *s, const struct stack *stack,
+			       enum unwind_end end)
 {
-	if (gap)
-		return unwind_end_word(UNWIND_END_UNPROVED);
-	if (stack->flags & SAMPLE_UNWOUND)
-		return unwind_end_word(stack->stop_reason);
+	if (end == UNWIND_END_UNPROVED || stack->flags & SAMPLE_UNWOUND)
+		return unwind_end_word(end);
 	return idmap_get(&s->walked, hash_process(stack)) ? before_table : NULL;
 }
 
@@ -137,6 +136,7 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 	const char *why;
 	enum quality quality = frame_name_quality(stack, frames, n, &why);
 	size_t gap = quality == QUALITY_BROKEN ? frame_name_gap(stack, frames, n) : 0;
+	enum unwind_end end = gap ? UNWIND_END_UNPROVED : frame_name_end(stack, frames, n);
 
 	s->samples[signal][quality] += stack->count;
 	s->frames += n * stack->count;
@@ -144,7 +144,7 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 		if (!frames[i].fn)
 			tally_add(&s->modules, frames[i].module, frames[i].why, stack->count);
 	if (stack->flags & SAMPLE_UNWOUND)
-		s->ends[gap ? UNWIND_END_UNPROVED : stack->stop_reason] += stack->count;
+		s->ends[end] += stack->count;
 	else if (stack->user_frames)
 		s->by_pointers += stack->count;
 	if (stack->flags & SAMPLE_UNWOUND && is_followed(stack, n))
@@ -153,7 +153,7 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 	if (gap)
 		root = &frames[gap - 1];
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
-		tally_add(&s->broken, root->module, find_reason(s, stack, gap), stack->count)
+		tally_add(&s->broken, root->module, find_reason(s, stack, end), stack->count)
 			->rowless = root->rowless;
 }
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness import Failure, Skip, check, rule, rules, until
+from harness import Failure, Skip, check, command, rule, rules, until
 
 PYTHON = "/usr/bin/python3"
 pytestmark = [pytest.mark.parallel(3), pytest.mark.shares_kernel_side]
@@ -254,3 +254,40 @@ def test_rule_says_how(t):
     session = agent.call("session.start", {"rule": "api", "during_ms": 500})["session"]
     quality = agent.wait("session.end", session=session)["stack_quality"]
     check(quality["unwound"].get("complete", 0) > 10, f"no rows: {quality}")
+
+
+UNDEFINED = r"""
+static volatile unsigned long sum;
+
+__attribute__((noipa)) static void spin(void)
+{
+	__asm__ volatile(".cfi_remember_state\n.cfi_undefined rip");
+	for (int i = 0; i < 200000; i++)
+		sum += (unsigned long)i;
+	__asm__ volatile(".cfi_restore_state");
+}
+
+int main(void)
+{
+	for (;;)
+		spin();
+}
+"""
+
+
+def test_undefined_caller(t):
+    """Between two instructions of a function its call frame information says that it has no caller: a leaf there is not
+    a whole stack."""
+    if not shutil.which("gcc"):
+        raise Skip("needs gcc")
+    group = t.cgroup()
+    agent = t.agent(rules(rule("api", comm="undefined", cgroup=group.path, pre_ms=0, cooldown_ms=0)))
+    (t.folder / "undefined.c").write_text(UNDEFINED)
+    command("gcc", "-O2", "-o", t.folder / "undefined", t.folder / "undefined.c", seconds=60)
+    process = subprocess.Popen([t.folder / "undefined"], stdin=subprocess.DEVNULL, preexec_fn=group.join)
+    t.processes.append(process)
+    _, _, stacks = capture(agent, process.pid, "api")
+    leaves = [s for s in stacks if user_names(s) == ["spin"]]
+    check(sum(s["count"] for s in leaves) > 10, f"{[user_names(s) for s in stacks]}")
+    check(not complete(leaves), f"{complete(leaves)[:3]}")
+    check(all("no entry point" in s["quality_reason"] for s in leaves if s["signal"] == "oncpu"), f"{leaves[:3]}")

@@ -50,7 +50,9 @@ static const struct quality_row rows[] = {
 	{ 0, STACK_FRAMES, 0, 0, false, QUALITY_TRUNCATED },
 	{ STACK_FRAMES, 3, 0, 0, true, QUALITY_TRUNCATED },
 	/* Walked by rows: whole by the rule of the outermost frame, or because it is an entry. */
-	{ 0, 1, SAMPLE_UNWOUND, 0, false, QUALITY_COMPLETE, UNWIND_END_COMPLETE },
+	{ 0, 3, SAMPLE_UNWOUND, 0, false, QUALITY_COMPLETE, UNWIND_END_COMPLETE },
+	{ 0, 1, SAMPLE_UNWOUND, 0, true, QUALITY_COMPLETE, UNWIND_END_COMPLETE },
+	{ 0, 1, SAMPLE_UNWOUND, 0, false, QUALITY_BROKEN, UNWIND_END_COMPLETE },
 	{ 0, 3, SAMPLE_UNWOUND, 0, false, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
 	{ 0, 3, SAMPLE_UNWOUND, 0, false, QUALITY_BROKEN, UNWIND_END_NO_POINTERS, .fn = "clone" },
 	{ 0, 3, SAMPLE_UNWOUND, 0, true, QUALITY_COMPLETE, UNWIND_END_NO_POINTERS },

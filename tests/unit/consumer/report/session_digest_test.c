@@ -167,6 +167,27 @@ static void test_quality(void **state)
 	json_object_put(root);
 }
 
+/* The file says that its leaf has no caller: no way to build it helps. */
+static void test_ends_in_leaf(void **state)
+{
+	struct named_frame frame = { .fn = "helper", .module = "/opt/app", .kind = "user" };
+	struct stack walked = { .user_frames = 1,
+				.count = 5,
+				.flags = SAMPLE_UNWOUND,
+				.stop_reason = UNWIND_END_COMPLETE };
+	json_object *root, *broken, *quality;
+
+	session_digest_meet(&summary, &walked);
+	session_digest_add(&summary, &walked, &frame, 1);
+	root = write_out();
+	broken = json_object_object_get(root, "modules_broken");
+	assert_string_equal(text(json_object_array_get_idx(broken, 0), "reason"), "leaf");
+	quality = json_object_object_get(root, "stack_quality");
+	assert_string_equal(text(json_object_object_get(quality, "unwound"), "leaf"), "5");
+	assert_int_equal(json_object_array_length(json_object_object_get(root, "advice")), 0);
+	json_object_put(root);
+}
+
 /*
  * The first samples of a process come before its table, by frame pointers. That they are short says
  * nothing of how the file was built: who rebuilds it wins nothing.
@@ -179,6 +200,7 @@ static void test_before_table(void **state)
 	json_object *root, *broken, *advice;
 
 	walked.flags = SAMPLE_UNWOUND;
+	walked.user_frames = 2;
 	walked.stop_reason = UNWIND_END_COMPLETE;
 	never.tgid = 8;
 	session_digest_meet(&summary, &early);
@@ -441,6 +463,7 @@ UNIT_TESTS(session_digest)
 		cmocka_unit_test_setup_teardown(test_top_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quality, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ends_in_leaf, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_before_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
