@@ -126,7 +126,8 @@ static bool follow_narrow(const uint8_t *code, size_t to, bool calls)
 {
 	static const uint8_t forms[][3] = { { 0x55, 0x89, 0xe5 }, { 0x55, 0x8b, 0xec } };
 
-	if (to < sizeof(forms[0]) || (memcmp(code, forms[0], 3) && memcmp(code, forms[1], 3)))
+	if (to < sizeof(forms[0]) ||
+	    (memcmp(code, forms[0], 3) != 0 && memcmp(code, forms[1], 3) != 0))
 		return false;
 	for (size_t i = sizeof(forms[0]); i < to && !calls; i++)
 		if (code[i] == 0x5d || code[i] == 0xc9)

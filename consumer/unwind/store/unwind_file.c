@@ -97,7 +97,7 @@ static const struct {
 	int error;
 	const char *word, *help;
 } whys[] = {
-#define UNWIND_WHY(error, word, help) { -error, word, help },
+#define UNWIND_WHY(error, word, help) { -(error), word, help },
 #include "consumer/unwind/store/unwind_whys.def"
 #undef UNWIND_WHY
 };

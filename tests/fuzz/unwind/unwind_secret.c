@@ -26,7 +26,7 @@
 #define SIGRETURN (PLACES - 1) /* the place of what signals' handlers return to */
 #define RULES_AT  3u
 
-static __u64 words[WORDS];
+static __u64 stack_words[WORDS];
 static struct unwind_rule rules[RULES_AT + PLACES];
 static __u64 pool[PLACES + PLACES / 2]; /* rows, then the page index */
 static struct unwind_file the_file;
@@ -65,11 +65,11 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 		memcpy(to, code + (address - CODE_AT), bytes);
 		return 0;
 	}
-	if (address < WORDS_AT || address - WORDS_AT >= sizeof(words))
+	if (address < WORDS_AT || address - WORDS_AT >= sizeof(stack_words))
 		return -1;
 	memset(to, 0, bytes);
-	memcpy(to, (uint8_t *)words + (address - WORDS_AT),
-	       MIN((size_t)bytes, sizeof(words) - (address - WORDS_AT)));
+	memcpy(to, (uint8_t *)stack_words + (address - WORDS_AT),
+	       MIN((size_t)bytes, sizeof(stack_words) - (address - WORDS_AT)));
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static bool is_address(const struct unwind_frame *f, __u64 word)
 
 static void take_with(const struct unwind_frame *from, __u32 place, __u64 secret, struct taken *ret)
 {
-	words[place] = secret;
+	stack_words[place] = secret;
 	taking_cache = (struct unwind_cache){ 0 };
 	taking(from, &the_ranges, &process, NULL, ret);
 }
@@ -240,7 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	from.bounds = choose_bounds();
 	make_tables();
 	for (__u32 i = 0; i < WORDS; i++)
-		words[i] = choose_word();
+		stack_words[i] = choose_word();
 	compare_at(&from, FIRST + choose(WORDS - FIRST));
 	return 0;
 }
