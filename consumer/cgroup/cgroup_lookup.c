@@ -74,11 +74,12 @@ uint64_t cgroup_lookup_owner(const struct stat *st)
 }
 
 int cgroup_lookup_stat(struct cgroups *c, const char *path, struct stat *ret_stat,
-		       uint64_t *ret_owner)
+		       uint64_t *ret_owner, size_t *ret_bytes)
 {
 	char above[PATH_MAX];
-	size_t bytes = 0;
+	size_t bytes = 0, none;
 
+	ret_bytes = ret_bytes ? ret_bytes : &none;
 	*ret_owner = 0;
 	do {
 		bytes += path[bytes] == '/';
@@ -89,6 +90,7 @@ int cgroup_lookup_stat(struct cgroups *c, const char *path, struct stat *ret_sta
 		above[bytes] = '\0';
 		if (fstatat(c->mount_fd, above, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
 			return -errno;
+		*ret_bytes = bytes;
 		if (path[bytes] && cgroup_lookup_is_foreign(ret_stat)) {
 			*ret_owner = cgroup_lookup_owner(ret_stat);
 			return 0;

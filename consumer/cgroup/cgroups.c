@@ -158,7 +158,7 @@ int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
 
 	if (has_dots(path))
 		return -EINVAL;
-	r = cgroup_lookup_stat(c, relative_path(path), &st, &owner);
+	r = cgroup_lookup_stat(c, relative_path(path), &st, &owner, NULL);
 	if (r < 0)
 		return r;
 	if (owner)
@@ -179,7 +179,7 @@ int cgroups_open_file(struct cgroups *c, const char *path, const char *file)
 	n = snprintf(name, sizeof(name), "%s/%s", relative_path(path), file);
 	if (n < 0 || (size_t)n >= sizeof(name))
 		return -ENAMETOOLONG;
-	r = cgroup_lookup_stat(c, name, &st, &owner);
+	r = cgroup_lookup_stat(c, name, &st, &owner, NULL);
 	if (r < 0)
 		return r;
 	if (owner)
@@ -327,9 +327,22 @@ static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t othe
 	uint64_t owner;
 
 	snprintf(name, sizeof(name), "%.*s", (int)prefix_bytes(path, OWNER_LEVELS), path);
-	if (has_dots(name) || cgroup_lookup_stat(c, relative_path(name), &st, &owner) < 0)
+	if (has_dots(name) || cgroup_lookup_stat(c, relative_path(name), &st, &owner, NULL) < 0)
 		return otherwise;
 	return st.st_uid;
+}
+
+bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat,
+		       size_t *ret_bytes)
+{
+	const char *relative = relative_path(path);
+	uint64_t owner;
+
+	if (has_dots(path) || cgroup_lookup_stat(c, relative, ret_stat, &owner, ret_bytes) < 0 ||
+	    !ret_stat->st_uid)
+		return false;
+	*ret_bytes += (size_t)(relative - path);
+	return true;
 }
 
 bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,

@@ -93,6 +93,13 @@ bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 		   char owner[CGROUP_OWNER_BYTES]);
 
 /*
+ * Whether a directory on the way to `path` belongs to a user: *ret_stat is of the first one, whose
+ * path is the first *ret_bytes bytes of `path`.
+ */
+bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat,
+		       size_t *ret_bytes);
+
+/*
  * Whether there are processes in this very cgroup (in a threaded cgroup: threads): 1, or 0 when
  * there are none or it was removed. -errno when the file could not be read: the cgroup may be
  * occupied.

@@ -5,6 +5,7 @@
 
 #include "consumer/facts/disk_text.h"
 #include "consumer/report/frame_json.h"
+#include "consumer/report/session_neighbours.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
@@ -173,6 +174,7 @@ static void put_neighbour(const struct block_lines *b, const struct block_neighb
 	if (!n->path)
 		jsonw_string(&w, "neighbour_reason", n->unnamed);
 	jsonw_u64(&w, "neighbour_id", n->cgroup_id);
+	session_neighbours_write_owner(n->uid, n->cgroups, &w);
 	write_device(b, n->device, &w);
 	write_used(n, &w);
 	jsonw_milli(&w, "share",

@@ -27,11 +27,21 @@ static void write_named(const struct neighbours *n, const struct neighbour_time 
 	if (!t->path) {
 		jsonw_string(w, "neighbour_reason", t->unnamed);
 		jsonw_string(w, "name", t->name);
+		jsonw_bool(w, "name_unverified", true);
 	}
 	jsonw_u64(w, "neighbour_id", t->cgroup_id);
+	session_neighbours_write_owner(t->uid, t->cgroups, w);
 	write_time(n, t->cpu_ns, w);
 	jsonw_u64(w, "beside_ms", t->beside_ns / NSEC_PER_MSEC);
 	jsonw_string(w, "comm", t->comm);
+}
+
+void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *w)
+{
+	if (uid)
+		jsonw_u64(w, "neighbour_uid", uid);
+	if (cgroups > 1)
+		jsonw_u64(w, "neighbour_cgroups", cgroups);
 }
 
 /* Writes the line of `t`, or that of the rest when it is NULL. */

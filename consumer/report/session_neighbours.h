@@ -22,6 +22,12 @@ const struct neighbours *session_neighbours_of(const struct session_result *s);
 void session_neighbours_put(const struct session_result *s, const struct lines *lines,
 			    const struct event_subject *subject);
 
+/*
+ * Writes whose a neighbour is, of any signal: neighbour_uid, where it is in a user's directory, and
+ * neighbour_cgroups, where it is all of that directory.
+ */
+void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *w);
+
 /* Writes "cpu": {...} of session.end, or null and `cpu_reason`; nothing when nobody asked for it.
  */
 void session_neighbours_write_cpu(const struct session_result *s, struct jsonw *w);

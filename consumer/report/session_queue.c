@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/report/frame_json.h"
+#include "consumer/report/session_neighbours.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
@@ -101,6 +102,7 @@ static void put_blamed(const struct queue_waits *q, const struct queue_blamed *o
 		if (!one->path)
 			jsonw_string(&w, "neighbour_reason", one->unnamed);
 		jsonw_u64(&w, "neighbour_id", one->cgroup_id);
+		session_neighbours_write_owner(one->uid, one->cgroups, &w);
 		write_time(q, one->ns, &w);
 	} else {
 		jsonw_u64(&w, "others", q->blame.rest);

@@ -6,6 +6,7 @@
 
 #include "consumer/facts/disk_text.h"
 #include "consumer/report/frame_json.h"
+#include "consumer/report/session_neighbours.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
@@ -129,6 +130,7 @@ static void put_neighbour(const struct reclaim_lines *r, const struct reclaim_ne
 	if (!n->path)
 		jsonw_string(&w, "neighbour_reason", n->unnamed);
 	jsonw_u64(&w, "neighbour_id", n->cgroup_id);
+	session_neighbours_write_owner(n->uid, n->cgroups, &w);
 	write_done(n, &w);
 	event_line_end(r->lines, &w);
 }

@@ -276,27 +276,66 @@ static uint64_t sum_service_ns(const struct gains *gains, uint32_t device)
 	return ns;
 }
 
+/* Adds `n` to a sum, which takes what it is made of. */
+static void add_to(struct block_neighbour *to, const struct block_neighbour *n)
+{
+	to->cgroups += n->cgroups;
+	to->requests += n->requests;
+	to->bytes += n->bytes;
+	to->service_ns += n->service_ns;
+}
+
+/*
+ * Looks up the paths, and makes one element of all that are in one directory of a user and of one
+ * disk. Returns how many there are.
+ */
+static size_t sum_owners(const struct block_names *names, struct block_neighbour *list,
+			 size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_free_ char *path = names->path(names->context, list[i].cgroup_id);
+		const struct delegated *of =
+			path && names->owner ? names->owner(names->context, path) : NULL;
+		size_t k = of ? 0 : n;
+
+		while (k < n && !(list[k].device == list[i].device && list[k].of == of))
+			k++;
+		list[i].cgroups = 1;
+		if (k == n) {
+			list[i].of = of;
+			list[i].uid = of ? of->uid : 0;
+			list[i].path = TAKE_PTR(path);
+			list[n++] = list[i];
+			continue;
+		}
+		if (list[k].cgroups == 1) {
+			free(list[k].path);
+			list[k].path = strdup(of->path);
+			list[k].cgroup_id = of->id;
+		}
+		add_to(&list[k], &list[i]);
+	}
+	return n;
+}
+
 /* Keeps the first of the sorted list, and the sum of the rest. */
-static void keep_neighbours(const struct gains *gains, const struct block_names *names,
-			    const struct block_neighbour *list, size_t count,
+static void keep_neighbours(const struct gains *gains, struct block_neighbour *list, size_t count,
 			    struct block_requests *all)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct block_neighbour *n;
-
 		if (i >= BLOCK_NEIGHBOURS) {
-			all->more_neighbours++;
-			all->more.requests += list[i].requests;
-			all->more.bytes += list[i].bytes;
-			all->more.service_ns += list[i].service_ns;
+			add_to(&all->more, &list[i]);
+			free(list[i].path);
 			continue;
 		}
-		n = &all->neighbours[i];
-		*n = list[i];
-		n->disk_service_ns = sum_service_ns(gains, n->device);
-		n->path = names->path(names->context, n->cgroup_id);
+		all->neighbours[i] = list[i];
+		all->neighbours[i].of = NULL;
+		all->neighbours[i].disk_service_ns = sum_service_ns(gains, list[i].device);
 		all->n_neighbours++;
 	}
+	all->more_neighbours = all->more.cgroups;
 }
 
 /* Sorts the gains. */
@@ -318,9 +357,10 @@ static int make_neighbours(struct gains *gains, const struct block_names *names,
 		    !names->is_own(names->context, gain->key.slot))
 			add_neighbour(list, &count, gain);
 	}
+	count = sum_owners(names, list, count);
 	if (count)
 		qsort(list, count, sizeof(*list), compare_neighbours);
-	keep_neighbours(gains, names, list, count, all);
+	keep_neighbours(gains, list, count, all);
 	return 0;
 }
 

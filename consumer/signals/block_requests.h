@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/cgroup/delegated.h"
 #include "consumer/signals/block_maps.h"
 #include "consumer/signals/ledger.h"
 
@@ -38,14 +39,20 @@ struct block_disk {
 	uint64_t everybody_requests, everybody_bytes, everybody_service_ns;
 };
 
-/* Another cgroup that used a disk of the session. */
+/*
+ * Another cgroup that used a disk of the session; or a directory of a user, with all of his cgroups
+ * below it that did (delegated.h).
+ */
 struct block_neighbour {
 	uint32_t device;
 	uint64_t cgroup_id;
 	uint64_t requests, bytes, service_ns;
-	uint64_t disk_service_ns; /* of all cgroups: what service_ns is a part of */
-	char *path;		  /* owned; NULL: it is not known */
-	const char *unnamed;	  /* why that is so; a literal */
+	uint64_t disk_service_ns;   /* of all cgroups: what service_ns is a part of */
+	char *path;		    /* owned; NULL: it is not known */
+	const char *unnamed;	    /* why that is so; a literal */
+	size_t cgroups;		    /* how many: above 1, it is a directory */
+	uint32_t uid;		    /* of the user, 0: none */
+	const struct delegated *of; /* NULL, but while it is made */
 };
 
 struct block_requests {
@@ -68,6 +75,9 @@ struct block_names {
 	bool (*is_own)(const void *context, uint32_t slot);
 	char *(*path)(const void *context, uint64_t cgroup_id);
 	const void *context;
+	/* Returns the user's directory that the path is in or below, borrowed; NULL: it is in none.
+	 * The pointer may be NULL. */
+	const struct delegated *(*owner)(const void *context, const char *path);
 };
 
 /*

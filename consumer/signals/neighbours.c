@@ -8,8 +8,15 @@
 #include <string.h>
 
 #include "consumer/cgroup/cgroup_names.h"
+#include "consumer/cgroup/delegated.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
+
+/*
+ * The number of cgroups, those with the most time, that are looked for by a process in them: two
+ * system calls each. The others are found where their paths are known already.
+ */
+#define FOUND_BY_PROCESS CGROUP_NAMES_MAX
 
 static const char unreadable[] = "the kernel's counts of CPU time by cgroup cannot be read";
 
@@ -141,7 +148,9 @@ static bool is_own(const struct neighbours_of *of, uint64_t id, const struct nei
 struct gain {
 	uint64_t cpu_ns, id;
 	const struct neighbour *now;
-	bool own; /* the session's cgroup, or one below it */
+	size_t group; /* number of its user's directory plus 1; 0: none */
+	size_t item;  /* number of the element of neighbours.items plus 1; 0: none */
+	bool own;     /* the session's cgroup, or one below it */
 };
 
 static int compare_gains(const void *a, const void *b)
@@ -163,7 +172,7 @@ static struct gain *list_gains(const struct reading *r, const struct neighbour_c
 		uint64_t cpu_ns = find_gain(c, r->ids[i], r->values[i].cpu_ns);
 
 		if (cpu_ns)
-			gains[count++] = (struct gain){ cpu_ns, r->ids[i], &r->values[i], false };
+			gains[count++] = (struct gain){ cpu_ns, r->ids[i], &r->values[i] };
 	}
 	if (count)
 		qsort(gains, count, sizeof(*gains), compare_gains);
@@ -171,40 +180,117 @@ static struct gain *list_gains(const struct reading *r, const struct neighbour_c
 	return gains;
 }
 
-static void name_neighbour(struct neighbours *n, const struct gain *g, const char *path)
+/* A row of the list, while it is made: one cgroup, or all of a user's directory. */
+struct row {
+	uint64_t cpu_ns;
+	struct gain *first; /* that with the most time */
+	size_t group, cgroups;
+};
+
+static int compare_rows(const void *a, const void *b)
 {
+	const struct row *x = a, *y = b;
+
+	if (x->cpu_ns != y->cpu_ns)
+		return x->cpu_ns < y->cpu_ns ? 1 : -1;
+	return x->first->id < y->first->id ? -1 : 1;
+}
+
+/*
+ * Finds whose a gain is. The first are looked for by a process in them; the others are found where
+ * their paths are known.
+ */
+static void find_place(struct gain *g, bool by_process, struct cgroups *cgroups,
+		       const struct neighbours_of *of, struct delegated_list *delegated)
+{
+	uint32_t pid_hint = by_process ? g->now->tgid : 0;
+	const char *path = NULL;
+
+	if (g->id != of->cgroup_id)
+		path = cgroup_names_ask(of->names, cgroups, g->id, pid_hint);
+	g->own = is_own(of, g->id, g->now, path);
+	if (!g->own && path)
+		g->group = delegated_find(delegated, cgroups, path);
+}
+
+/* Makes a row of each directory of a user and of each other cgroup; sorted. NULL without memory. */
+static struct row *make_rows(struct gain *gains, size_t count, size_t *ret_rows)
+{
+	struct row *rows = calloc(MAX(count, (size_t)1), sizeof(*rows));
+	size_t of_group[DELEGATED_MAX + 1] = { 0 }, n = 0; /* number of its row plus 1 */
+
+	for (size_t i = 0; rows && i < count; i++) {
+		size_t group = gains[i].group, at = group ? of_group[group] : 0;
+
+		if (gains[i].own)
+			continue;
+		if (!at) {
+			rows[n] = (struct row){ .first = &gains[i], .group = group };
+			of_group[group] = at = ++n;
+		}
+		rows[at - 1].cpu_ns += gains[i].cpu_ns;
+		rows[at - 1].cgroups++;
+	}
+	if (n)
+		qsort(rows, n, sizeof(*rows), compare_rows);
+	*ret_rows = n;
+	return rows;
+}
+
+static void name_row(struct neighbours *n, const struct row *row, struct cgroups *cgroups,
+		     struct cgroup_names *names, const struct delegated_list *delegated)
+{
+	const struct delegated *of = row->group ? &delegated->items[row->group - 1] : NULL;
 	struct neighbour_time *t = &n->items[n->count++];
+	bool is_directory = of && row->cgroups > 1;
+	const struct gain *g = row->first;
+	const char *path = is_directory ? of->path : cgroup_names_ask(names, cgroups, g->id, 0);
 
 	/* Only the root has no name. In a cgroup namespace of its own the consumer cannot find it.
 	 */
 	if (!path && !g->now->name[0])
 		path = "/";
-	t->cgroup_id = g->id;
-	t->cpu_ns = g->cpu_ns;
+	t->cgroup_id = is_directory ? of->id : g->id;
+	t->cpu_ns = row->cpu_ns;
+	t->cgroups = row->cgroups;
+	t->uid = of ? of->uid : 0;
 	t->path = path ? strdup(path) : NULL;
 	memcpy(t->name, g->now->name, sizeof(t->name) - 1);
 	memcpy(t->comm, g->now->comm, sizeof(t->comm) - 1);
 }
 
-/* Puts one into own, into the list while it has room, or into the rest. */
-static void add_gain(struct neighbours *n, struct gain *g, struct cgroups *cgroups,
-		     const struct neighbours_of *of)
+/* Notes which of the gains are in the last item. */
+static void mark_gains(struct gain *gains, size_t count, const struct row *row, size_t item)
 {
-	bool named = n->count < NEIGHBOURS_NAMED && g->id != of->cgroup_id;
-	const char *path = named ? cgroup_names_ask(of->names, cgroups, g->id, g->now->tgid) : NULL;
+	row->first->item = item;
+	for (size_t i = 0; row->group && i < count; i++)
+		if (gains[i].group == row->group)
+			gains[i].item = item;
+}
 
-	g->own = is_own(of, g->id, g->now, path);
-	if (g->own) {
-		n->own_ns += g->cpu_ns;
-		return;
+/* Puts the gains into own, into the list while it has room, or into the rest. 0 or -ENOMEM. */
+static int add_gains(struct neighbours *n, struct gain *gains, size_t count,
+		     struct cgroups *cgroups, const struct neighbours_of *of)
+{
+	_cleanup_(delegated_done) struct delegated_list delegated = {};
+	_cleanup_free_ struct row *rows = NULL;
+	size_t n_rows;
+
+	for (size_t i = 0; i < count; i++) {
+		find_place(&gains[i], i < FOUND_BY_PROCESS, cgroups, of, &delegated);
+		*(gains[i].own ? &n->own_ns : &n->others_ns) += gains[i].cpu_ns;
 	}
-	n->others_ns += g->cpu_ns;
-	if (named) {
-		name_neighbour(n, g, path);
-		return;
+	rows = make_rows(gains, count, &n_rows);
+	for (size_t i = 0; rows && i < n_rows; i++) {
+		if (n->count < NEIGHBOURS_NAMED) {
+			name_row(n, &rows[i], cgroups, of->names, &delegated);
+			mark_gains(gains, count, &rows[i], n->count);
+			continue;
+		}
+		n->rest_ns += rows[i].cpu_ns;
+		n->rest += rows[i].cgroups;
 	}
-	n->rest_ns += g->cpu_ns;
-	n->rest++;
+	return rows ? 0 : -ENOMEM;
 }
 
 /* Adds the times by CPU of one that is the session's own. */
@@ -239,8 +325,10 @@ static void find_beside(struct neighbours *n, const struct neighbour_cpus *by_cp
 	for (size_t i = 0; i < count; i++)
 		if (!gains[i].own)
 			n->beside_ns += sum_beside(n, by_cpu, gains[i].id, own_ns);
-	for (size_t i = 0; i < n->count; i++)
-		n->items[i].beside_ns = sum_beside(n, by_cpu, n->items[i].cgroup_id, own_ns);
+	for (size_t i = 0; i < count; i++)
+		if (gains[i].item)
+			n->items[gains[i].item - 1].beside_ns +=
+				sum_beside(n, by_cpu, gains[i].id, own_ns);
 }
 
 /* Reads the times by CPU since the session began. 0 or -errno. */
@@ -277,9 +365,9 @@ static int find_neighbours(const struct pinned_maps *pins, struct cgroups *cgrou
 	gains = list_gains(&reading, c, &count);
 	if (!gains)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		add_gain(n, &gains[i], cgroups, of);
-	r = read_beside(pins, c, gains, count, n);
+	r = add_gains(n, gains, count, cgroups, of);
+	if (r == 0)
+		r = read_beside(pins, c, gains, count, n);
 	if (r < 0)
 		return r;
 	n->idle_ns = totals.idle_ns - c->totals.idle_ns;
@@ -305,8 +393,8 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 void neighbours_close(struct cgroup_names *names, struct cgroups *cgroups, struct neighbours *n)
 {
 	for (size_t i = 0; i < n->count; i++)
-		cgroup_names_fill(names, cgroups, n->items[i].cgroup_id, &n->items[i].path,
-				  &n->items[i].unnamed);
+		delegated_name(names, cgroups, n->items[i].cgroup_id, &n->items[i].path,
+			       &n->items[i].unnamed, &n->items[i].uid);
 }
 
 void neighbour_counts_done(struct neighbour_counts *counts)

@@ -32,9 +32,14 @@ struct neighbour_counts {
 	struct totals totals;
 };
 
-/* A cgroup that is not the session's, without those below it. */
+/*
+ * A cgroup that is not the session's, without those below it; or a directory of a user, with all of
+ * his cgroups below it that had CPU time (delegated.h).
+ */
 struct neighbour_time {
 	uint64_t cgroup_id, cpu_ns;
+	size_t cgroups;			 /* how many: above 1, it is a directory */
+	uint32_t uid;			 /* of the user, 0: none */
 	uint64_t beside_ns;		 /* of that, on the CPUs that the session's cgroup ran on */
 	char *path;			 /* owned; NULL: it is not known */
 	const char *unnamed;		 /* why that is so; a literal */

@@ -22,11 +22,16 @@ struct queue_counts {
 	size_t count;
 };
 
-/* A cgroup that had the CPU, and for how much waiting: two that wait for it count twice. */
+/*
+ * A cgroup that had the CPU, and for how much waiting: two that wait for it count twice. Or a
+ * directory of a user, with all of his cgroups below it that had the CPU (delegated.h).
+ */
 struct queue_blamed {
 	uint64_t cgroup_id, ns;
 	char *path;	     /* owned; NULL: it is not known */
 	const char *unnamed; /* why that is so; a literal */
+	size_t cgroups;	     /* how many: above 1, it is a directory */
+	uint32_t uid;	     /* of the user, 0: none */
 };
 
 struct queue_blame {

@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include "consumer/cgroup/cgroup_names.h"
+#include "consumer/cgroup/delegated.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/reclaim_times.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/json/jsonw.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -105,6 +107,7 @@ static void attach_reclaim(struct signal *signal, const struct signal_host *host
 struct naming {
 	const struct signal_host *host;
 	const struct signal_target *target;
+	struct delegated_list *delegated;
 };
 
 static bool is_own(const void *context, uint32_t slot)
@@ -122,12 +125,21 @@ static char *look_up_path(const void *context, uint64_t cgroup_id)
 	return path ? strdup(path) : NULL;
 }
 
+static const struct delegated *find_owner(const void *context, const char *path)
+{
+	const struct naming *n = context;
+	size_t number = delegated_find(n->delegated, n->host->cgroups, path);
+
+	return number ? &n->delegated->items[number - 1] : NULL;
+}
+
 static void end_reclaim(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
 	struct reclaim *s = reclaim_of(signal);
-	const struct naming naming = { host, target };
-	const struct reclaim_names names = { is_own, look_up_path, &naming };
+	_cleanup_(delegated_done) struct delegated_list delegated = {};
+	const struct naming naming = { host, target, &delegated };
+	const struct reclaim_names names = { is_own, look_up_path, &naming, find_owner };
 	struct reclaim_reading now = {};
 
 	if (!s->held)
@@ -154,8 +166,9 @@ static void close_reclaim(struct signal *signal, const struct signal_host *host,
 	struct reclaim_times *all = &reclaim_of(signal)->times;
 
 	for (size_t i = 0; i < all->n_neighbours; i++)
-		cgroup_names_fill(target->names, host->cgroups, all->neighbours[i].cgroup_id,
-				  &all->neighbours[i].path, &all->neighbours[i].unnamed);
+		delegated_name(target->names, host->cgroups, all->neighbours[i].cgroup_id,
+			       &all->neighbours[i].path, &all->neighbours[i].unnamed,
+			       &all->neighbours[i].uid);
 }
 
 static void write_kinds(const struct reclaim *s, struct jsonw *w)

@@ -339,23 +339,65 @@ static void add_neighbour(struct reclaim_neighbour *list, size_t *count, const s
 	n->kind_ns[gain->key.kind] += gain->time.time_ns;
 }
 
-/* Keeps the first of the sorted list, and the sum of the rest. */
-static void keep_neighbours(const struct reclaim_names *names, const struct reclaim_neighbour *list,
-			    size_t count, struct reclaim_times *all)
+/* Adds `n` to a sum, which takes what it is made of. */
+static void add_to(struct reclaim_neighbour *to, const struct reclaim_neighbour *n)
 {
+	to->cgroups += n->cgroups;
+	to->count += n->count;
+	to->pages += n->pages;
+	for (int k = 0; k < RECLAIM_KINDS_; k++)
+		to->kind_ns[k] += n->kind_ns[k];
+}
+
+/*
+ * Looks up the paths, and makes one element of all that are in one directory of a user.
+ * Returns how many there are.
+ */
+static size_t sum_owners(const struct reclaim_names *names, struct reclaim_neighbour *list,
+			 size_t count)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < count; i++) {
-		if (i < RECLAIM_NEIGHBOURS) {
-			all->neighbours[i] = list[i];
-			all->neighbours[i].path = names->path(names->context, list[i].cgroup_id);
-			all->n_neighbours++;
+		_cleanup_free_ char *path = names->path(names->context, list[i].cgroup_id);
+		const struct delegated *of =
+			path && names->owner ? names->owner(names->context, path) : NULL;
+		size_t k = of ? 0 : n;
+
+		while (k < n && !(list[k].of == of))
+			k++;
+		list[i].cgroups = 1;
+		if (k == n) {
+			list[i].of = of;
+			list[i].uid = of ? of->uid : 0;
+			list[i].path = TAKE_PTR(path);
+			list[n++] = list[i];
 			continue;
 		}
-		all->more_neighbours++;
-		all->more.count += list[i].count;
-		all->more.pages += list[i].pages;
-		for (int k = 0; k < RECLAIM_KINDS_; k++)
-			all->more.kind_ns[k] += list[i].kind_ns[k];
+		if (list[k].cgroups == 1) {
+			free(list[k].path);
+			list[k].path = strdup(of->path);
+			list[k].cgroup_id = of->id;
+		}
+		add_to(&list[k], &list[i]);
 	}
+	return n;
+}
+
+/* Keeps the first of the sorted list, and the sum of the rest. */
+static void keep_neighbours(struct reclaim_neighbour *list, size_t count, struct reclaim_times *all)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (i >= RECLAIM_NEIGHBOURS) {
+			add_to(&all->more, &list[i]);
+			free(list[i].path);
+			continue;
+		}
+		all->neighbours[i] = list[i];
+		all->neighbours[i].of = NULL;
+		all->n_neighbours++;
+	}
+	all->more_neighbours = all->more.cgroups;
 }
 
 /* Sorts the gains. */
@@ -373,9 +415,10 @@ static int make_neighbours(struct gains *gains, const struct reclaim_names *name
 		if (gains->items[i].key.cgroup_id && !is_empty(&gains->items[i].time) &&
 		    !names->is_own(names->context, gains->items[i].key.slot))
 			add_neighbour(list, &count, &gains->items[i]);
+	count = sum_owners(names, list, count);
 	if (count)
 		qsort(list, count, sizeof(*list), compare_neighbours);
-	keep_neighbours(names, list, count, all);
+	keep_neighbours(list, count, all);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/cgroup/delegated.h"
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/reclaim_maps.h"
 
@@ -37,13 +38,16 @@ struct reclaim_part {
 	uint64_t everybody_count, everybody_ns; /* of all cgroups, this one too */
 };
 
-/* Another cgroup. */
+/* Another cgroup; or a directory of a user, with all of his cgroups below it (delegated.h). */
 struct reclaim_neighbour {
 	uint64_t cgroup_id;
 	uint64_t count, pages;
 	uint64_t kind_ns[RECLAIM_KINDS_];
-	char *path;	     /* owned; NULL: it is not known */
-	const char *unnamed; /* why that is so; a literal */
+	char *path;		    /* owned; NULL: it is not known */
+	const char *unnamed;	    /* why that is so; a literal */
+	size_t cgroups;		    /* how many: above 1, it is a directory */
+	uint32_t uid;		    /* of the user, 0: none */
+	const struct delegated *of; /* NULL, but while it is made */
 };
 
 struct reclaim_times {
@@ -65,6 +69,9 @@ struct reclaim_names {
 	bool (*is_own)(const void *context, uint32_t slot);
 	char *(*path)(const void *context, uint64_t cgroup_id);
 	const void *context;
+	/* Returns the user's directory that the path is in or below, borrowed; NULL: it is in none.
+	 * The pointer may be NULL. */
+	const struct delegated *(*owner)(const void *context, const char *path);
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/neighbour_text.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
@@ -195,8 +196,7 @@ static int add_disks(const struct store *store, const struct store_session *sess
 static void print_neighbour(const struct json_node *line, FILE *out)
 {
 	_cleanup_free_ char *device = member_text_value("device", json_node_get(line, "device"));
-	_cleanup_free_ char *path =
-		member_text_value("neighbour", json_node_get(line, "neighbour"));
+	_cleanup_free_ char *name = neighbour_text(line);
 	char bytes[TEXT_UNIT_BYTES];
 
 	if (json_node_get(line, "others"))
@@ -204,7 +204,7 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 			text_s(read_number(line, "others")));
 	else
 		fprintf(out, "  beside it on %s: %s, %.0f %% of the disk's time, ",
-			device ? device : "-", path ? path : "(a cgroup without path)",
+			device ? device : "-", name ? name : "-",
 			json_node_double(json_node_get(line, "share")) * 100);
 	fprintf(out, "%s in %" PRIu64 " request%s\n", text_bytes(read_number(line, "bytes"), bytes),
 		read_number(line, "requests"), text_s(read_number(line, "requests")));

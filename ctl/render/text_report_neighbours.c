@@ -6,6 +6,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
+#include "ctl/render/neighbour_text.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
@@ -36,17 +37,14 @@ static void put_head(FILE *out)
 /* "/batch.slice 1.6 of 2 CPUs (stress)"; only the first says of how many. */
 static void put_named(struct said *said, const struct json_node *line, uint64_t ms, FILE *out)
 {
-	bool unnamed = !json_node_get(line, "neighbour");
-	const char *key = unnamed ? "name" : "neighbour";
-	_cleanup_free_ char *path = member_text_value(key, json_node_get(line, key));
+	_cleanup_free_ char *name = neighbour_text(line);
 	_cleanup_free_ char *comm = member_text_value("comm", json_node_get(line, "comm"));
 
 	if (said->named)
 		fputs(", ", out);
 	else
 		put_head(out);
-	fprintf(out, "%s%s %.1f", unnamed ? "(no path) " : "", path ? path : "-",
-		in_cpus(said, ms));
+	fprintf(out, "%s %.1f", name ? name : "-", in_cpus(said, ms));
 	if (!said->named)
 		fprintf(out, " of %.1f CPUs", (double)said->cpus);
 	if (comm && *comm)

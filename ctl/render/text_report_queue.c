@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/neighbour_text.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
@@ -108,17 +109,15 @@ static int put_neighbours(const struct store *store, const struct store_session 
 		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 		const struct json_node *line =
 			text_report_lines_read(store, session->neighbours.items[i], &tree);
-		_cleanup_free_ char *path = NULL;
+		_cleanup_free_ char *name = NULL;
 
 		if (!line)
 			return -ENOMEM;
 		if (!json_node_get(line, "queue_ms"))
 			continue;
-		path = member_text_value("neighbour", json_node_get(line, "neighbour"));
-		put_behind(json_node_get(line, "others") ? "other cgroups"
-			   : path			 ? path
-							 : "(a cgroup without path)",
-			   read_number(line, "queue_ms"), all_ms, said, out);
+		name = json_node_get(line, "others") ? strdup("other cgroups")
+						     : neighbour_text(line);
+		put_behind(name ? name : "-", read_number(line, "queue_ms"), all_ms, said, out);
 	}
 	return 0;
 }

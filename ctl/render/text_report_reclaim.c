@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/neighbour_text.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
@@ -95,8 +96,7 @@ static int add_kinds(const struct store *store, const struct store_session *sess
 /* "  beside it: /batch.slice, 812 ms in 90 stretches, 3.0 GiB reclaimed" */
 static void print_neighbour(const struct json_node *line, FILE *out)
 {
-	_cleanup_free_ char *path =
-		member_text_value("neighbour", json_node_get(line, "neighbour"));
+	_cleanup_free_ char *name = neighbour_text(line);
 	uint64_t ms = read_number(line, "direct_ms") + read_number(line, "limit_ms") +
 		      read_number(line, "compaction_ms") + read_number(line, "throttle_ms");
 	char bytes[TEXT_UNIT_BYTES];
@@ -105,7 +105,7 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", read_number(line, "others"),
 			text_s(read_number(line, "others")));
 	else
-		fprintf(out, "  beside it: %s, ", path ? path : "(a cgroup without path)");
+		fprintf(out, "  beside it: %s, ", name ? name : "-");
 	fprintf(out, "%" PRIu64 " ms in %" PRIu64 " stretch%s, %s reclaimed\n", ms,
 		read_number(line, "stretches"), read_number(line, "stretches") == 1 ? "" : "es",
 		text_bytes(read_number(line, "reclaimed_bytes"), bytes));

@@ -141,6 +141,39 @@ static void test_rest(void **state)
 	block_requests_done(&all);
 }
 
+static const struct delegated home = { (char *)"/u", 77, 61234 };
+
+static const struct delegated *own_it(const void *context, const char *path)
+{
+	return strlen(path) == strlen("/c1000") ? &home : NULL;
+}
+
+/* The cgroups of one user are one row for each disk, before who had more than each of them. */
+static void test_one_owner(void **state)
+{
+	const struct block_names owned = { is_own, name_it, NULL, own_it };
+	struct made before = {}, now = {};
+	struct block_requests all;
+
+	add(&now, 1, VDA, BLOCK_READ, 1);
+	add(&now, 1, VDB, BLOCK_READ, 1);
+	for (uint64_t i = 0; i < 40; i++)
+		add(&now, 1000 + i, i % 10 ? VDA : VDB, BLOCK_READ, 1);
+	add(&now, 7, VDA, BLOCK_READ, 20);
+	assert_int_equal(block_requests_make(&before.read, &now.read, &owned, &all), 0);
+	assert_int_equal(all.n_neighbours, 3);
+	assert_string_equal(all.neighbours[0].path, "/u");
+	assert_int_equal(all.neighbours[0].requests, 36);
+	assert_int_equal(all.neighbours[0].uid, 61234);
+	assert_int_equal(all.neighbours[0].cgroups, 36);
+	assert_int_equal(all.neighbours[0].cgroup_id, 77);
+	assert_string_equal(all.neighbours[1].path, "/c7");
+	assert_int_equal(all.neighbours[2].device, VDB);
+	assert_int_equal(all.neighbours[2].cgroups, 4);
+	assert_int_equal(all.more_neighbours, 0);
+	block_requests_done(&all);
+}
+
 static void test_open_and_lost(void **state)
 {
 	struct made before = {}, now = {};
@@ -200,7 +233,8 @@ UNIT_TESTS(block_requests)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_difference), cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_rest),	   cmocka_unit_test(test_open_and_lost),
-		cmocka_unit_test(test_insane),	   cmocka_unit_test(test_words),
+		cmocka_unit_test(test_one_owner),  cmocka_unit_test(test_insane),
+		cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

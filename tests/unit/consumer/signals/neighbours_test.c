@@ -3,8 +3,10 @@
 #include "consumer/signals/neighbours.h"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
@@ -158,6 +160,60 @@ static void test_the_largest_are_named(void **state)
 	neighbours_done(&n);
 }
 
+/*
+ * 300 cgroups of one user are one row with his directory, before a bystander who had more than each
+ * of them; a cgroup of his alone has its own path.
+ */
+static void test_one_owner(void **state)
+{
+	char dir[] = "/dev/shm/trocar-unit-XXXXXX", name[64];
+	struct neighbour_counts counts = begin_counts();
+	struct neighbours n;
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s/%s", dir, i ? "v" : "u");
+		assert_int_equal(mkdir(name, 0755), 0);
+		assert_int_equal(chown(name, (uid_t)(61234 + i), (gid_t)-1), 0);
+	}
+	fd = fake->a.cgroups.mount_fd;
+	fake->a.cgroups.mount_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (uint64_t i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "/u/%u", (unsigned int)i);
+		cgroups_learn(&fake->a.cgroups, OTHER + 1 + i, name);
+		have_had(OTHER + 1 + i, 10, NO_SLOT);
+		have_had_on(OTHER + 1 + i, 0, 10);
+	}
+	cgroups_learn(&fake->a.cgroups, OTHER + 400, "/v/only");
+	have_had(OTHER, 500, NO_SLOT);
+	have_had(OTHER + 400, 20, NO_SLOT);
+	n = end_counts(&counts);
+	close(fake->a.cgroups.mount_fd);
+	fake->a.cgroups.mount_fd = fd;
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s/%s", dir, i ? "v" : "u");
+		rmdir(name);
+	}
+	rmdir(dir);
+	assert_int_equal(n.count, 3);
+	assert_string_equal(n.items[0].path, "/u");
+	assert_int_equal(n.items[0].cpu_ns, 3000);
+	assert_int_equal(n.items[0].beside_ns, 3000);
+	assert_int_equal(n.items[0].uid, 61234);
+	assert_int_equal(n.items[0].cgroups, 300);
+	assert_string_equal(n.items[1].path, "/batch.slice");
+	assert_int_equal(n.items[1].uid, 0);
+	assert_string_equal(n.items[2].path, "/v/only");
+	assert_int_equal(n.items[2].uid, 61235);
+	assert_int_equal(n.items[2].cgroups, 1);
+	assert_int_equal(n.items[2].cgroup_id, OTHER + 400);
+	assert_int_equal(n.rest, 0);
+	neighbours_done(&n);
+}
+
 /* Below the session's cgroup nobody is a neighbour; of what is gone the watch tells. */
 static void test_own_cgroup_is_no_neighbour(void **state)
 {
@@ -275,6 +331,7 @@ UNIT_TESTS(neighbours)
 		cmocka_unit_test_setup_teardown(test_each_session_has_its_own_time, begin_test,
 						end_test),
 		cmocka_unit_test_setup_teardown(test_the_largest_are_named, begin_test, end_test),
+		cmocka_unit_test_setup_teardown(test_one_owner, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_own_cgroup_is_no_neighbour, begin_test,
 						end_test),
 		cmocka_unit_test_setup_teardown(test_root_of_the_host, begin_test, end_test),

@@ -173,6 +173,45 @@ static void test_counts(void **state)
 	signals_free(pools);
 }
 
+/* Many cgroups of one user are one row, before a bystander who had more than each of them. */
+static void test_one_owner(void **state)
+{
+	const struct queue_blame *blame;
+	struct signal *s;
+	char name[64];
+
+	if (!has_bpf() || geteuid() != 0) {
+		skip();
+		return;
+	}
+	snprintf(name, sizeof(name), "%s/u", mount);
+	assert_int_equal(mkdir(name, 0755), 0);
+	assert_int_equal(chown(name, 61234, (gid_t)-1), 0);
+	s = signals_new(SIGNAL_RUNQ, &host, &target);
+	s->kind->attach(s, &host, &target);
+	for (uint64_t i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "/u/%u", (unsigned int)i);
+		cgroups_learn(&cgroups, 1000 + i, name);
+		put_neighbour(1000 + i, SLOT, 10);
+	}
+	cgroups_learn(&cgroups, 2000, "/batch.slice");
+	put_neighbour(2000, SLOT, 90);
+	put_thread();
+	s->kind->end(s, &host, &target);
+	blame = &s->queue->blame;
+	assert_int_equal(blame->count, 2);
+	assert_string_equal(blame->items[0].path, "/u");
+	assert_int_equal(blame->items[0].ns, 600);
+	assert_int_equal(blame->items[0].uid, 61234);
+	assert_int_equal(blame->items[0].cgroups, 60);
+	assert_string_equal(blame->items[1].path, "/batch.slice");
+	assert_int_equal(blame->items[1].uid, 0);
+	assert_int_equal(blame->rest, 0);
+	signals_free(s);
+	snprintf(name, sizeof(name), "%s/u", mount);
+	rmdir(name);
+}
+
 /* What another session has counted while this one runs is subtracted, not removed. */
 static void test_beside_another(void **state)
 {
@@ -284,6 +323,7 @@ UNIT_TESTS(runq)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_beside_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_named_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_process, setup, teardown),

@@ -28,7 +28,8 @@ static void test_disks(void **state)
 					",\"key\":{\"of\":\"disk\",\"device\":\"vda\"},"
 					"\"buckets\":[[1024,1]],\"count\":1,\"sum\":1,\"p50\":1024")
 					OF_BLOCK("neighbour",
-						 ",\"neighbour\":\"/batch\",\"device\":\"vda\","
+						 ",\"neighbour\":\"/batch\",\"neighbour_uid\":5,"
+						 "\"neighbour_cgroups\":40,\"device\":\"vda\","
 						 "\"requests\":3000,\"bytes\":4096,"
 						 "\"service_ms\":8000,\"share\":0.612")
 						OF_BLOCK("neighbour",
@@ -40,7 +41,7 @@ static void test_disks(void **state)
 	has("v\\x1bda  write  1204      4.7 MiB");
 	has("longer");
 	has("2 more");
-	has("  beside it on vda: /batch, 61 % of the disk's time, 4.0 KiB in 3000 requests\n");
+	has("  beside it on vda: /batch (uid 5, 40 cgroups), 61 % of the disk's time, 4.0 KiB in 3000 requests\n");
 	has("  and 3 more cgroups: 4.0 KiB in 9 requests\n");
 	assert_null(strstr(events_out, "waits for a CPU"));
 	events_write(EVENTS_END("1"));

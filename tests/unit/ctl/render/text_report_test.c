@@ -136,17 +136,19 @@ static void test_stalls_of_running(void **state)
 static void test_neighbours(void **state)
 {
 	events_write(NEIGHBOUR(",\"neighbour\":\"/batch.slice\",\"neighbour_id\":9,"
+			       "\"neighbour_uid\":61234,\"neighbour_cgroups\":600,"
 			       "\"cpu_ms\":3200,\"share\":0.8,\"comm\":\"stress\"")
 			     NEIGHBOUR(",\"neighbour\":null,\"neighbour_reason\":\"it ended\","
-				       "\"name\":\"run-r1.scope\",\"neighbour_id\":8,"
+				       "\"name\":\"run-r1.scope\",\"name_unverified\":true,"
+				       "\"neighbour_id\":8,"
 				       "\"cpu_ms\":200,\"share\":0.05,\"comm\":\"cc1\"")
 				     NEIGHBOUR(",\"neighbour\":\"/a\",\"neighbour_id\":7,"
 					       "\"cpu_ms\":90,\"share\":0.02,\"comm\":\"a\"")
 					     NEIGHBOUR(",\"others\":2,\"cpu_ms\":10,\"share\":0")
 						     END_CPU("3500", "400", "100"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\nneighbours: other cgroups had /batch.slice 1.6 of 2.0 CPUs (stress), "
-	    "(no path) run-r1.scope 0.1 (cc1), 3 others 0.1; this one 0.2; idle 0.1\n");
+	has("\nneighbours: other cgroups had /batch.slice (uid 61234, 600 cgroups) 1.6 of 2.0 CPUs "
+	    "(stress), (no path, unverified name) run-r1.scope 0.1 (cc1), 3 others 0.1; this one 0.2; idle 0.1\n");
 	events_write(END_CPU("20", "400", "2580,\"unseen_ms\":1000"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
 	has("; this one 0.2; idle 1.3; idle or unseen, without a tick 0.5\n");
@@ -193,21 +195,21 @@ static void test_queue(void **state)
 			"[2097152,16],[null,1]],\"count\":31,\"sum\":812000000,\"p50\":2097152,"
 			"\"p90\":2097152,\"p99\":null,\"longest\":[{\"wait_ns\":7000000000,"
 			"\"tid\":81,\"comm\":\"w\\u001b\"}]")
-			HISTOGRAM(",\"key\":{\"of\":\"pool\"},\"buckets\":[[1024,9999]]")
-				BEHIND(",\"neighbour\":\"/batch\",\"queue_ms\":640") BEHIND(
-					",\"neighbour\":null,\"queue_ms\":50")
-					BEHIND(",\"others\":3,\"queue_ms\":1") EVENTS_HEAD(
-						"session.end",
-						"1") ",\"duration_ms\":2000,\"runq\":{\"wait_ms\":812,"
-						     "\"own_ms\":120,\"idle_ms\":0,\"moved_ms\":2,\"unseen_ms\":9},"
-						     "\"headline\":\"h\"}\n");
+			HISTOGRAM(",\"key\":{\"of\":\"pool\"},\"buckets\":[[1024,9999]]") BEHIND(
+				",\"neighbour\":\"/batch\",\"neighbour_uid\":5,"
+				"\"queue_ms\":640") BEHIND(",\"neighbour\":null,\"queue_ms\":50")
+				BEHIND(",\"others\":3,\"queue_ms\":1") EVENTS_HEAD(
+					"session.end",
+					"1") ",\"duration_ms\":2000,\"runq\":{\"wait_ms\":812,"
+					     "\"own_ms\":120,\"idle_ms\":0,\"moved_ms\":2,\"unseen_ms\":9},"
+					     "\"headline\":\"h\"}\n");
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
 	has("\nwaits for a CPU: 31, 812 ms in all; half of them at most 2 ms, 99 of 100 longer\n"
 	    "  UP TO   WAITS\n"
 	    "  1 ms    10\n"
 	    "  2 ms    20\n"
 	    "  longer  1\n"
-	    "  behind: /batch 640 ms, (a cgroup without path) 50 ms, its cgroup's tasks 120 ms, "
+	    "  behind: /batch (uid 5) 640 ms, (a cgroup without path) 50 ms, its cgroup's tasks 120 ms, "
 	    "not known 9 ms\n"
 	    "  longest: 7.0 s w\\x1b (81)\n");
 	events_write(EVENTS_END("1"));

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * delegated.h: finds the directory that an administrator handed to a user, for cgroups below it.
+ * The user makes as many cgroups there as he likes, so sums by cgroup hide what he has: his
+ * directory is what to add up by. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_CGROUP_DELEGATED_H
+#define TROCAR_CONSUMER_CGROUP_DELEGATED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cgroup_names;
+struct cgroups;
+
+#define DELEGATED_MAX 256 /* directories of one list */
+
+/* The first directory on a path that belongs to a user other than root. */
+struct delegated {
+	char *path; /* owned */
+	uint64_t id;
+	uint32_t uid;
+};
+
+/* Those that have been found. All 0 before. */
+struct delegated_list {
+	struct delegated *items; /* owned */
+	size_t count;
+};
+
+/*
+ * Returns the number of the directory of `path` in the list, plus 1. 0: the path is root's all the
+ * way, the way does not exist any more, or there is no room in the list.
+ */
+size_t delegated_find(struct delegated_list *list, struct cgroups *cgroups, const char *path);
+
+/*
+ * As cgroup_names_fill; where it sets *path, it sets *uid to the user on the way, if there is one.
+ */
+void delegated_name(struct cgroup_names *names, struct cgroups *cgroups, uint64_t id, char **path,
+		    const char **why, uint32_t *uid);
+
+void delegated_done(struct delegated_list *list);
+
+#endif
