@@ -21,7 +21,7 @@ struct frame_json_known {
 	uint64_t start_ns; /* of the process; 0: its name is the same in all */
 	uint32_t tgid;
 	uint32_t text, bytes; /* text: offset in rendering.text; bytes 0: a free place */
-	bool caller, leaf;
+	bool caller, leaf, nameless;
 	struct named_frame named;
 };
 
@@ -58,14 +58,22 @@ void frame_json_text(struct jsonw *w, const char *key, const char *text)
 		jsonw_null(w, key);
 }
 
-static void write_frame(struct jsonw *w, const struct named_frame *f)
+/* Writes the function's name, or why there is none. */
+static void write_name(struct jsonw *w, const struct named_frame *f, bool nameless)
 {
-	jsonw_object(w, NULL);
-	frame_json_text(w, "fn", f->fn);
-	if (f->raw)
+	frame_json_text(w, "fn", nameless ? NULL : f->fn);
+	if (f->raw && !nameless)
 		frame_json_text(w, "raw", f->raw);
 	if (!f->fn)
 		jsonw_string(w, "why", f->why ? f->why : "unknown");
+	else if (nameless)
+		jsonw_string(w, "why", "line_bytes");
+}
+
+static void write_frame(struct jsonw *w, const struct named_frame *f, bool nameless)
+{
+	jsonw_object(w, NULL);
+	write_name(w, f, nameless);
 	frame_json_text(w, "module", f->module);
 	if (f->build_id_bytes)
 		jsonw_hex(w, "build_id", f->build_id, f->build_id_bytes);
@@ -81,9 +89,11 @@ static void write_frame(struct jsonw *w, const struct named_frame *f)
  * A name depends on these fields only (frame_name_frame): a leaf's address is the instruction
  * itself, a caller's a return address.
  */
-static struct frame_json_known key_of(const struct stack *stack, size_t i)
+static struct frame_json_known key_of(const struct rendering *r, const struct stack *stack,
+				      size_t i)
 {
 	struct frame_json_known key = { .frame = stack->frames[i],
+					.nameless = r->nameless,
 					.caller = frame_name_is_caller(stack, i),
 					.leaf = i == stack->kernel_frames };
 
@@ -98,7 +108,8 @@ static bool same_frame(const struct frame_json_known *k, const struct frame_json
 {
 	return k->bytes && k->frame.module == key->frame.module &&
 	       k->frame.offset == key->frame.offset && k->caller == key->caller &&
-	       k->leaf == key->leaf && k->tgid == key->tgid && k->start_ns == key->start_ns;
+	       k->leaf == key->leaf && k->nameless == key->nameless && k->tgid == key->tgid &&
+	       k->start_ns == key->start_ns;
 }
 
 static struct frame_json_known *place_of(const struct rendering *r,
@@ -127,7 +138,7 @@ static void keep_text(struct rendering *r, struct frame_json_known *k,
 
 static void render_frame(struct rendering *r, const struct stack *stack, size_t i)
 {
-	struct frame_json_known fresh = key_of(stack, i), *k = place_of(r, &fresh);
+	struct frame_json_known fresh = key_of(r, stack, i), *k = place_of(r, &fresh);
 	size_t start = r->frames.bytes + r->frames.comma;
 
 	if (same_frame(k, &fresh)) {
@@ -136,7 +147,7 @@ static void render_frame(struct rendering *r, const struct stack *stack, size_t 
 		return;
 	}
 	frame_name_frame(r->symbols, stack, i, &fresh.named);
-	write_frame(&r->frames, &fresh.named);
+	write_frame(&r->frames, &fresh.named, r->nameless);
 	r->named[i] = fresh.named;
 	if (jsonw_end(&r->frames) < 0)
 		return;

@@ -34,6 +34,7 @@ struct rendering {
 	struct frame_json_known *known; /* RENDERING_FRAMES places */
 	char *text;
 	size_t text_bytes;
+	bool nameless; /* frames are written without their names */
 };
 
 /* Returns 0 or -ENOMEM. Release with frame_json_done, which accepts a zeroed struct. */

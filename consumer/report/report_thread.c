@@ -8,6 +8,7 @@
 
 #include "consumer/jit/perf_map_files.h"
 #include "consumer/report/session_report.h"
+#include "consumer/session/line_bytes.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/memory.h"
@@ -33,6 +34,7 @@ struct report_thread {
 	bool warm;	/* the kernel's symbols may be in memory */
 	size_t running; /* sessions that have not ended */
 	bool full;	/* memory of sessions that were written was not given back */
+	struct line_bytes bytes;
 };
 
 static struct session_result *pop_session(struct report_thread *r)
@@ -134,7 +136,10 @@ static void *run_reports(void *context)
 		r->writing_ns = s->start_ns;
 		pthread_mutex_unlock(&r->lock);
 		symbols_set_since(r->symbols, session_result_first_ns(s));
+		s->withheld_bytes =
+			LINE_BYTES_SESSION - line_bytes_left(&r->bytes, s->owner, clock_mono_ns());
 		session_report_write(s, r->lines, r->symbols, &r->hurry);
+		line_bytes_spend(&r->bytes, s->owner, clock_mono_ns(), s->line_bytes);
 		session_result_free(s);
 		symbols_trim(r->symbols);
 		pthread_mutex_lock(&r->lock);

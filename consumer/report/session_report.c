@@ -19,6 +19,7 @@
 #include "consumer/report/session_pools.h"
 #include "consumer/report/session_verdict.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/session/line_bytes.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -57,6 +58,7 @@ struct report {
 	size_t head_bytes;	       /* of a stack's first line, which has the longest head */
 	struct batch batch;
 	uint64_t written, moved_ns; /* bytes that the output had written, and when that last grew */
+	struct line_allowance bytes; /* of the lines of stacks */
 };
 
 /*
@@ -85,12 +87,12 @@ static bool wait_for_room(struct report *r)
 	}
 }
 
-static void lose_samples(struct report *r, enum phase phase, uint64_t samples)
+static void lose_samples(struct report *r, enum phase phase, uint64_t samples, enum drop why)
 {
 	struct ledger *ledger = &r->signal->taken->phase[phase];
 
 	ledger->emitted -= samples;
-	ledger->lost[DROP_QUEUE_FULL] += samples;
+	ledger->lost[why] += samples;
 }
 
 /* Queues the whole batch or nothing; samples that were not queued go into the ledger. */
@@ -105,7 +107,7 @@ static void flush_batch(struct report *r)
 		wait_for_room(r) && output_queue_put(r->lines->output, b->data, b->bytes, b->lines);
 	for (int phase = 0; phase < PHASE_COUNT_; phase++) {
 		if (!queued)
-			lose_samples(r, (enum phase)phase, b->held[phase]);
+			lose_samples(r, (enum phase)phase, b->held[phase], DROP_QUEUE_FULL);
 		b->held[phase] = 0;
 	}
 	b->bytes = 0;
@@ -137,7 +139,7 @@ static size_t count_unnamed(const struct report *r, size_t n)
 	size_t unnamed = 0;
 
 	for (size_t i = 0; i < n; i++)
-		unnamed += !r->rendering.named[i].fn;
+		unnamed += r->rendering.nameless || !r->rendering.named[i].fn;
 	return unnamed;
 }
 
@@ -314,15 +316,31 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 	}
 }
 
+/*
+ * Takes back what the batch has of a stack, which is lost. The output queue refuses a text without
+ * a newline and counts `parts` dropped lines.
+ */
+static void drop_stack(struct report *r, const struct stack *stack, size_t bytes, uint64_t lines,
+		       unsigned int parts, enum drop why)
+{
+	r->batch.bytes = bytes;
+	r->batch.lines = lines;
+	if (why == DROP_QUEUE_FULL)
+		output_queue_put(r->lines->output, " ", 1, parts);
+	lose_samples(r, (enum phase)stack->phase, stack->count, why);
+}
+
 /* Puts all lines of a stack into the batch, or none. */
 static void put_stack(struct report *r, const struct stack *stack)
 {
-	size_t n = frame_json_stack(&r->rendering, stack), before;
+	size_t n, before;
 	struct jsonw head;
 	unsigned int parts;
 	uint64_t lines;
 	bool whole;
 
+	r->rendering.nameless = line_bytes_is_short(&r->bytes);
+	n = frame_json_stack(&r->rendering, stack);
 	sum_stack(r, stack, n);
 	write_head(r, stack, &head, n, true);
 	r->head_bytes = head.bytes;
@@ -331,17 +349,13 @@ static void put_stack(struct report *r, const struct stack *stack)
 	before = r->batch.bytes;
 	lines = r->batch.lines;
 	whole = whole && put_parts(r, stack, &head, n, parts);
-	if (whole) {
-		r->batch.held[stack->phase] += stack->count;
+	if (!whole) {
+		drop_stack(r, stack, before, lines, parts, DROP_QUEUE_FULL);
+	} else if (!line_bytes_take(&r->bytes, r->batch.bytes - before)) {
+		drop_stack(r, stack, before, lines, parts, DROP_LINE_BYTES);
 	} else {
-		r->batch.bytes = before;
-		r->batch.lines = lines;
-		/*
-		 * The output queue refuses a text without a newline and counts `parts` dropped
-		 * lines.
-		 */
-		output_queue_put(r->lines->output, " ", 1, parts);
-		lose_samples(r, (enum phase)stack->phase, stack->count);
+		r->batch.held[stack->phase] += stack->count;
+		r->signal->taken->nameless += r->rendering.nameless;
 	}
 	jsonw_done(&head);
 }
@@ -355,16 +369,6 @@ static int by_weight(const void *a, const void *b)
 	if (x->weight_ns != y->weight_ns)
 		return x->weight_ns < y->weight_ns ? 1 : -1;
 	return x->number < y->number ? -1 : 1;
-}
-
-static size_t stacks_bytes(const struct session_result *s)
-{
-	size_t bytes = 0;
-
-	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		if (s->signals[i] && s->signals[i]->taken)
-			bytes += s->signals[i]->taken->stacks.bytes;
-	return bytes;
 }
 
 static void put_end(struct report *r)
@@ -397,7 +401,9 @@ static void put_end(struct report *r)
 	held_triggers_write(s->held, &w, "held");
 	if (s->oom_kills.count)
 		jsonw_u64(&w, "oom_kills", s->oom_kills.count);
-	jsonw_u64(&w, "memory_bytes", stacks_bytes(s));
+	session_result_stacks(s, &bytes);
+	jsonw_u64(&w, "memory_bytes", bytes);
+	jsonw_u64(&w, "line_bytes", r->bytes.used);
 	/* These take the room that is left, so they come last. */
 	session_digest_write(&r->summary, &w);
 	event_line_end(r->lines, &w);
@@ -432,6 +438,7 @@ static struct report *report_new(struct session_result *s, const struct lines *l
 	r->lines = lines;
 	r->hurry = hurry;
 	r->subject = session_result_subject(s);
+	r->bytes.max = LINE_BYTES_SESSION - MIN(LINE_BYTES_SESSION, s->withheld_bytes);
 	jsonw_init(&r->tail, TAIL_BYTES);
 	output_queue_stats(lines->output, &stats);
 	r->batch.limit = MIN((size_t)BATCH_BYTES, stats.queue_bytes / BATCH_SHARE);
@@ -459,26 +466,17 @@ static void put_stacks(struct report *r, const struct signal *signal)
 		session_waits_count_threads(&r->summary.waits, stacks);
 }
 
-static size_t count_stacks(const struct session_result *s)
-{
-	size_t count = 0;
-
-	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		if (s->signals[i] && s->signals[i]->taken)
-			count += s->signals[i]->taken->stacks.count;
-	return count;
-}
-
 void session_report_write(struct session_result *s, const struct lines *lines,
 			  struct symbols *symbols, const bool *hurry)
 {
 	struct report *r = report_new(s, lines, symbols, hurry);
+	size_t bytes;
 
 	if (!r) {
 		event_line_error(lines, NULL, "queue_full", "give the agent more memory", NULL,
 				 NULL,
 				 "no memory to write the session in %s: its %zu stacks are lost",
-				 s->cgroup, count_stacks(s));
+				 s->cgroup, session_result_stacks(s, &bytes));
 		return;
 	}
 	session_facts_read_disks(s);
@@ -496,5 +494,6 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	session_chains_put(s, &r->summary, r->locks, lines, &r->subject);
 	session_calls_put(s, &r->summary.cpu, lines, &r->subject);
 	put_end(r);
+	s->line_bytes = r->bytes.used;
 	report_free(r);
 }

@@ -59,6 +59,8 @@ static void write_account(const struct signal *s, struct jsonw *w)
 		jsonw_object_end(w);
 	}
 	jsonw_u64(w, "stacks", taken->stacks.count);
+	if (taken->nameless)
+		jsonw_u64(w, "nameless", taken->nameless);
 	jsonw_object_end(w);
 }
 

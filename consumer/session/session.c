@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/rules/shares.h"
 #include "consumer/sampling/looks.h"
 #include "consumer/session/session_pre_roll.h"
 #include "consumer/signals/accounts_hold.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
+#include "shared/tools/idmap.h"
 #include "shared/tools/macro.h"
 
 /*
@@ -60,6 +62,7 @@ static struct session_result *new_result(const struct sessions *all,
 	r->rule = start->rule;
 	r->reason = *start->reason;
 	r->cgroup_id = start->cgroup_id;
+	r->owner = idmap_text_key(start->owner ? start->owner->name : start->cgroup);
 	return r;
 }
 

@@ -71,3 +71,17 @@ uint64_t session_result_samples(const struct session_result *r)
 			samples += r->signals[i]->taken->phase[p].emitted;
 	return samples;
 }
+
+size_t session_result_stacks(const struct session_result *r, size_t *ret_bytes)
+{
+	size_t count = 0;
+
+	*ret_bytes = 0;
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		if (!r->signals[i] || !r->signals[i]->taken)
+			continue;
+		count += r->signals[i]->taken->stacks.count;
+		*ret_bytes += r->signals[i]->taken->stacks.bytes;
+	}
+	return count;
+}

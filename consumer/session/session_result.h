@@ -54,7 +54,11 @@ struct session_result {
 	struct facts_phases *facts;		 /* owned; NULL: no memory for them */
 	struct facts_disks *disks; /* owned; of the host, as the report began; NULL: not known */
 	struct oom_kills oom_kills;
-	struct timeline *timeline;   /* owned; NULL: no memory for one */
+	struct timeline *timeline; /* owned; NULL: no memory for one */
+	uint64_t owner;		   /* hash of the owner's name, for limits by owner */
+	/* Bytes of stacks that it may not write, because its owner has written much (line_bytes.h);
+	 * and that it has written. Report thread. */
+	uint64_t withheld_bytes, line_bytes;
 	struct session_result *next; /* in the report thread's queue */
 };
 
@@ -72,6 +76,9 @@ struct event_subject session_result_subject(const struct session_result *r);
 
 /* Returns when its pre-roll began, CLOCK_MONOTONIC: it has no older samples. */
 uint64_t session_result_first_ns(const struct session_result *r);
+
+/* Returns how many stacks there are; *ret_bytes is the memory that they take. */
+size_t session_result_stacks(const struct session_result *r, size_t *ret_bytes);
 
 /* Returns the number of samples counted so far, in all phases and all signals. */
 uint64_t session_result_samples(const struct session_result *r);

@@ -95,6 +95,7 @@ struct signal_stacks {
 	struct ledger phase[PHASE_COUNT_];
 	/* samples in `during` that the kernel's own figures call for; ~0: not known */
 	uint64_t expected;
+	uint64_t nameless;	     /* stacks that were written without names, to save bytes */
 	const char *expected_why;    /* why it is not known: a literal */
 	struct wait_objects objects; /* what the threads of the stacks wait on */
 	/* Of the phase before: its end back to where the first wait that looks found begins. */

@@ -8,6 +8,7 @@
 
 #include "consumer/report/report_thread.h"
 #include "consumer/report/session_report.h"
+#include "consumer/session/line_bytes.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -120,6 +121,52 @@ static void test_parts(void **state)
 		symbols_free(TAKE_PTR(report_testing_symbols));
 		unlink(report_testing_path);
 	}
+}
+
+#define BYTES_MAX (256u << 10)
+
+/*
+ * Names as long as they may be: once half of the bytes are used, frames keep module and offset
+ * alone; what does not fit then is in the ledger. The limit holds.
+ */
+static void test_bytes(void **state)
+{
+	struct session_result *s = report_testing_new_session("/system.slice/api.service");
+	struct ledger *l = &report_testing_taken_by(s)->phase[PHASE_DURING];
+	json_object *all, *frame, *end, *ledger;
+	size_t bytes = 0, lines;
+
+	report_testing_begin(1u << 20, 8192, 410);
+	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
+	s->withheld_bytes = LINE_BYTES_SESSION - BYTES_MAX;
+	for (uint16_t i = 0; i < 100; i++)
+		report_testing_add(s, PHASE_DURING, i, STACK_FRAMES, 0, 200u - i);
+	report_testing_report(s);
+	all = report_testing_finish();
+	lines = json_object_array_length(all) - 1;
+	for (size_t i = 0; i < lines; i++)
+		bytes += strlen(json_object_to_json_string_ext(at(all, i), JSON_C_TO_STRING_PLAIN));
+	assert_in_range(bytes, BYTES_MAX / 2, BYTES_MAX + BYTES_MAX / 50);
+	assert_true(l->lost[DROP_LINE_BYTES] > 0);
+	assert_int_equal(l->attempted, l->emitted + ledger_lost(l));
+	assert_string_equal(
+		get(json_object_array_get_idx(json_object_object_get(at(all, 0), "frames"), 0),
+		    "module"),
+		"xfs");
+	frame = json_object_array_get_idx(json_object_object_get(at(all, lines - 1), "frames"), 0);
+	assert_null(json_object_object_get(frame, "fn"));
+	assert_string_equal(get(frame, "why"), "line_bytes");
+	assert_string_equal(get(frame, "module"), "xfs");
+	assert_true(number(frame, "offset") > 0);
+	assert_int_equal(number(at(all, lines - 1), "unnamed"), STACK_FRAMES);
+	end = at(all, lines);
+	assert_in_range(number(end, "line_bytes"), BYTES_MAX / 2, BYTES_MAX);
+	ledger = json_object_object_get(json_object_object_get(end, "ledger"), "oncpu");
+	assert_true(number(ledger, "nameless") > 0);
+	assert_true(number(json_object_object_get(ledger, "lost"), "line_bytes") > 0);
+	assert_int_equal(s->line_bytes, number(end, "line_bytes"));
+	json_object_put(all);
+	session_result_free(s);
 }
 
 /* Nobody takes lines: what finds no room is in the ledger, and the sum still holds. */
@@ -280,6 +327,8 @@ UNIT_TESTS(session_report)
 		cmocka_unit_test_setup_teardown(test_empty, report_testing_setup,
 						report_testing_teardown),
 		cmocka_unit_test_setup_teardown(test_parts, report_testing_setup,
+						report_testing_teardown),
+		cmocka_unit_test_setup_teardown(test_bytes, report_testing_setup,
 						report_testing_teardown),
 		cmocka_unit_test_setup_teardown(test_queue_full, report_testing_setup,
 						report_testing_teardown),

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * line_bytes.h: how many bytes of stacks sessions may write. The names in them are the watched
+ * program's own and as long as it likes, so the number of lines is no bound. A session has a limit,
+ * and its owner one for the hour. Report thread only; makes no system call.
+ */
+#ifndef TROCAR_CONSUMER_SESSION_LINE_BYTES_H
+#define TROCAR_CONSUMER_SESSION_LINE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/rules/budget.h"
+
+#define LINE_BYTES_SESSION ((uint64_t)16 << 20)
+#define LINE_BYTES_HOUR	   ((uint64_t)256 << 20) /* of one owner */
+#define LINE_BYTES_LEAST   ((uint64_t)256 << 10) /* of a session whose owner has used up the hour */
+#define LINE_BYTES_OWNERS  256 /* that are told apart; those beyond share one budget */
+
+/* What owners have written in the last hour. All 0 before. */
+struct line_bytes {
+	struct {
+		uint64_t owner; /* 0: free */
+		struct budget kib;
+	} owners[LINE_BYTES_OWNERS + 1]; /* the last one is shared */
+};
+
+/* Returns how many bytes a session of `owner` (a hash, not 0) may write now. */
+uint64_t line_bytes_left(struct line_bytes *b, uint64_t owner, uint64_t now_ns);
+
+/* Counts what the session has written. */
+void line_bytes_spend(struct line_bytes *b, uint64_t owner, uint64_t now_ns, uint64_t bytes);
+
+/* What one session has written of what it may. */
+struct line_allowance {
+	uint64_t max, used;
+};
+
+/*
+ * Whether frames are to be written without names: half of the bytes are used. What is left is for
+ * the stacks that follow: module and offset say as much to `trocar symbolize`.
+ */
+static inline bool line_bytes_is_short(const struct line_allowance *a)
+{
+	return a->used > a->max / 2;
+}
+
+/* Counts `bytes` where they are within the limit, and returns whether they are. */
+static inline bool line_bytes_take(struct line_allowance *a, size_t bytes)
+{
+	if (bytes > a->max - a->used)
+		return false;
+	a->used += bytes;
+	return true;
+}
+
+#endif
