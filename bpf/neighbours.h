@@ -54,13 +54,35 @@ static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
 static __noinline int insert_neighbour(__u64 cgroup, __u64 period_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct neighbour fresh = { .cpu_ns = period_ns, .slot = NO_SLOT };
+	struct neighbour fresh = { .cpu_ns = period_ns, .slot = NO_SLOT, .ticks = 1, .votes = 1 };
 
 	fresh.tgid = task->tgid;
 	bpf_get_current_comm(fresh.comm, sizeof(fresh.comm));
 	bpf_probe_read_kernel_str(fresh.name, sizeof(fresh.name),
 				  BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, name));
 	return bpf_map_update_elem(&neighbours, &cgroup, &fresh, BPF_NOEXIST);
+}
+
+/*
+ * Counts the tick for the name of its thread, by the majority vote of Boyer and Moore: a name that
+ * has most of the ticks is the one that stands. Two CPUs at once may lose a vote.
+ */
+static __noinline int vote_name(struct neighbour *known)
+{
+	__u64 name[COMM_BYTES / 8] = {}, stands[COMM_BYTES / 8];
+
+	bpf_get_current_comm((char *)name, sizeof(name));
+	__builtin_memcpy(stands, known->comm, sizeof(stands));
+	known->ticks++;
+	if (stands[0] == name[0] && stands[1] == name[1]) {
+		known->votes++;
+	} else if (known->votes) {
+		known->votes--;
+	} else {
+		__builtin_memcpy(known->comm, name, sizeof(name));
+		known->votes = 1;
+	}
+	return 0;
 }
 
 /* Adds a tick's time to the current task's cgroup; `slot` is that of its watch, or NO_SLOT. */
@@ -88,6 +110,7 @@ static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period
 	__sync_fetch_and_add(&known->cpu_ns, period_ns);
 	known->tgid = bpf_get_current_pid_tgid() >> 32;
 	known->slot = slot;
+	vote_name(known);
 }
 
 /*

@@ -33,7 +33,8 @@ static void write_named(const struct neighbours *n, const struct neighbour_time 
 	session_neighbours_write_owner(t->uid, t->cgroups, w);
 	write_time(n, t->cpu_ns, w);
 	jsonw_u64(w, "beside_ms", t->beside_ns / NSEC_PER_MSEC);
-	jsonw_string(w, "comm", t->comm);
+	if (t->comm[0])
+		jsonw_string(w, "comm", t->comm);
 }
 
 void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *w)

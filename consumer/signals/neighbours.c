@@ -256,7 +256,9 @@ static void name_row(struct neighbours *n, const struct row *row, struct cgroups
 	t->uid = of ? of->uid : 0;
 	t->path = path ? strdup(path) : NULL;
 	memcpy(t->name, g->now->name, sizeof(t->name) - 1);
-	memcpy(t->comm, g->now->comm, sizeof(t->comm) - 1);
+	/* The threads with this name had at least `votes` ticks (bpf/neighbours.h). */
+	if (row->cgroups == 1 && g->now->votes >= g->now->ticks - g->now->votes)
+		memcpy(t->comm, g->now->comm, sizeof(t->comm) - 1);
 }
 
 /* Notes which of the gains are in the last item. */

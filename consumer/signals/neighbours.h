@@ -44,7 +44,9 @@ struct neighbour_time {
 	char *path;			 /* owned; NULL: it is not known */
 	const char *unnamed;		 /* why that is so; a literal */
 	char name[NEIGHBOUR_NAME_BYTES]; /* last component of the path, perhaps cut */
-	char comm[COMM_BYTES];		 /* of the thread that was seen first */
+	/* Of the threads with half of the ticks and more; "": no name has so many, or more than one
+	 * cgroup is meant. */
+	char comm[COMM_BYTES];
 };
 
 /* CPU time while a session ran. All zero: not counted. */

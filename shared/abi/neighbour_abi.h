@@ -15,7 +15,9 @@ struct neighbour {
 	__u64 cpu_ns;	       /* sum of the periods of the ticks that met it */
 	__u32 tgid;	       /* of the last tick */
 	__u32 slot;	       /* to which the last tick belonged; NO_SLOT: none */
-	char comm[COMM_BYTES]; /* of the thread that the first tick met */
+	__u32 ticks;	       /* that met it */
+	__u32 votes;	       /* ticks for `comm`, less those for other names since it stands */
+	char comm[COMM_BYTES]; /* of threads; of half of the ticks where votes is half of ticks */
 	char name[NEIGHBOUR_NAME_BYTES];
 };
 

@@ -91,6 +91,34 @@ static void times_go_to_their_cgroups(void **state)
 	end_pair(&p);
 }
 
+/* The name is that of the threads with the most ticks, and not of the first that was met. */
+static void name_of_most_ticks(void **state)
+{
+	struct fixture own = sample_begin(NULL, SLOT_CAPTURE, 0);
+	struct neighbour n = {};
+	char dir[4096];
+	uint64_t id = harness_group(own.h, "neighbour", dir), first_ns;
+	pid_t first = harness_spawn("t-first", "burn", dir), most;
+
+	own.h->control->sessions = 1;
+	harness_tick(own.h, HZ);
+	for (int i = 0; i < WAIT_MS / 10 && !find_neighbour(own.h, id, &n); i++)
+		harness_sleep_ms(10);
+	harness_kill(first);
+	assert_true(find_neighbour(own.h, id, &n));
+	assert_string_equal(n.comm, "t-first");
+	first_ns = n.cpu_ns;
+	most = harness_spawn("t-most", "burn", dir);
+	for (int i = 0; i < WAIT_MS / 10 && n.cpu_ns < 5 * first_ns + 100000000; i++) {
+		harness_sleep_ms(10);
+		assert_true(find_neighbour(own.h, id, &n));
+	}
+	assert_string_equal(n.comm, "t-most");
+	assert_true(n.votes >= n.ticks - n.votes);
+	harness_kill(most);
+	sample_end(&own);
+}
+
 /* The times by CPU add up to a cgroup's, and a group that is bound to a CPU has no other. */
 static void times_are_known_by_cpu(void **state)
 {
@@ -214,6 +242,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_go_to_their_cgroups),
+		cmocka_unit_test(name_of_most_ticks),
 		cmocka_unit_test(times_are_known_by_cpu),
 		cmocka_unit_test(ticks_have_their_weight),
 		cmocka_unit_test(all_time_is_counted),

@@ -214,6 +214,27 @@ static void test_one_owner(void **state)
 	neighbours_done(&n);
 }
 
+/* A name that has less than half of the ticks stands for nobody. */
+static void test_name(void **state)
+{
+	struct neighbour_counts counts = begin_counts();
+	struct neighbour n = { .cpu_ns = 9, .tgid = BY_NOBODY, .slot = NO_SLOT, .comm = "few" };
+	struct neighbours found;
+	uint64_t id = OTHER;
+
+	for (int i = 0; i < 2; i++, id++) {
+		n.ticks = 10;
+		n.votes = i ? 4 : 5;
+		assert_int_equal(bpf_map_update_elem(fake->a.pins.neighbours_fd, &id, &n, BPF_ANY),
+				 0);
+	}
+	found = end_counts(&counts);
+	assert_int_equal(found.count, 2);
+	assert_string_equal(found.items[0].comm, "few");
+	assert_string_equal(found.items[1].comm, "");
+	neighbours_done(&found);
+}
+
 /* Below the session's cgroup nobody is a neighbour; of what is gone the watch tells. */
 static void test_own_cgroup_is_no_neighbour(void **state)
 {
@@ -332,6 +353,7 @@ UNIT_TESTS(neighbours)
 						end_test),
 		cmocka_unit_test_setup_teardown(test_the_largest_are_named, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_one_owner, begin_test, end_test),
+		cmocka_unit_test_setup_teardown(test_name, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_own_cgroup_is_no_neighbour, begin_test,
 						end_test),
 		cmocka_unit_test_setup_teardown(test_root_of_the_host, begin_test, end_test),
