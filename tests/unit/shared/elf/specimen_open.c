@@ -67,13 +67,13 @@ static int open_next(void)
 
 static volatile int sum;
 
-__attribute__((noinline, noclone)) static void specimen_inner(int n)
+__attribute__((noinline)) static void specimen_inner(int n)
 {
 	for (int i = 0; i < n; i++)
 		sum += i;
 }
 
-__attribute__((noinline, noclone)) static void specimen_middle(int n)
+__attribute__((noinline)) static void specimen_middle(int n)
 {
 	specimen_inner(n);
 	sum++;
