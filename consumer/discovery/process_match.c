@@ -106,12 +106,9 @@ static void say_left(struct discovery *d, struct process *p, const struct rule *
 	p->announced = p->left_out = false;
 }
 
-/* Takes a process that had left back: what it has mapped may have changed since. */
-static void take_back(struct discovery *d, struct process *p)
+/* Reads the mappings of a process that had left: they may have changed since. */
+static void read_again(struct discovery *d, struct process *p)
 {
-	if (!p->left_ns)
-		return;
-	process_back(d->processes, p);
 	p->tried_ns = 0;
 	if (mappings_queue_is_used(d->queue))
 		mappings_queue_ask(d->queue, p, clock_mono_ns());
@@ -138,10 +135,14 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 	const struct rule *rule = find_rule(d, seen);
 	struct process *p = process_find(d->processes, seen->tgid, seen->start_ns);
 	const struct rule *was = p ? p->rule : NULL;
-	bool moved, fresh;
+	bool moved, fresh, back;
 
 	if ((!p && !rule) || (!p && !make_process(d, seen, &p)) || p->gone_ns)
 		return;
+	/* The kernel's table gets only what is needed: one that had left is back before. */
+	back = rule && p->left_ns;
+	if (back)
+		process_back(d->processes, p);
 	moved = p->cgroup_id != seen->cgroup_id;
 	/*
 	 * The kernel reports a rename within execve(2) just before its exec event: the same match,
@@ -161,7 +162,8 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 		say_left(d, p, was, !was ? "rule_gone" : moved ? "moved" : "renamed");
 		return;
 	}
-	take_back(d, p);
+	if (back)
+		read_again(d, p);
 	say_match(d, p, seen->found, fresh);
 	if (!p->watch && binding_join(d->watches, p) < 0)
 		return;

@@ -222,8 +222,9 @@ def test_rule_goes_and_comes_back(t):
     agent.call("rules.set", {"text": json.dumps(wanted)})
     agent.wait("process.match", pid=process.pid, since=mark)
     session = agent.call("session.start", {"rule": "api", "during_ms": 1000})["session"]
-    agent.wait("session.end", session=session)
+    end = agent.wait("session.end", session=session)
     check(any(f["fn"] for s in agent.stacks(session) for f in s["frames"] if f["kind"] == "user"), "no names")
+    check(end["ledger"]["oncpu"]["attempted"] > 3, f"{end['ledger']}: the kernel side takes it for unmatched")
     check(not agent.find("process.exit", pid=process.pid), "an exit of a process that lives")
 
 
