@@ -191,9 +191,9 @@ static uint64_t end_of(const struct sweep *s, uint32_t entry)
 /* Adds a piece, unless it goes on with the one before. */
 static void push_piece(struct jit_map *map, struct piece piece)
 {
-	const struct piece *last = map->pieces + map->piece_count - 1;
+	const struct piece *last = map->piece_count > 0 ? &map->pieces[map->piece_count - 1] : NULL;
 
-	if (map->piece_count > 0 && last->entry == piece.entry && last->reused == piece.reused)
+	if (last && last->entry == piece.entry && last->reused == piece.reused)
 		return;
 	map->pieces[map->piece_count++] = piece;
 }
@@ -321,8 +321,8 @@ enum reason perf_map_find(const struct jit_map *map, uint64_t address, const cha
 		else
 			high = middle;
 	}
-	found = map->pieces + low - 1;
-	if (low == 0 || found->entry == NO_ENTRY)
+	found = low > 0 ? &map->pieces[low - 1] : NULL;
+	if (!found || found->entry == NO_ENTRY)
 		return map->cut ? REASON_PERF_MAP_CUT : REASON_NO_SYMBOL;
 	if (found->reused)
 		return REASON_CODE_REUSED;

@@ -85,10 +85,11 @@ void frame_proof_judge(struct code_files *code, const struct stack *stack,
 		       struct named_frame *frames, size_t n)
 {
 	const struct module *m = n ? stack->frames[n - 1].module : NULL;
-	struct named_frame *root = frames + n - 1;
+	struct named_frame *root;
 
 	if (n <= stack->kernel_frames || !m)
 		return;
+	root = &frames[n - 1];
 	if (!m->anonymous && m != &stack_sample_unknown)
 		root->entry = frame_entry_is(code, m, root);
 	if (!root->entry &&

@@ -88,6 +88,7 @@ static void test_return_address(void **state)
 {
 	for (uint32_t text = 0; text < 2; text++)
 		for (uint32_t i = 0; i < 5; i++) {
+			teardown(state);
 			clear(state);
 			put_call(text, OLD, at(1, LEAF));
 			stack[i] = at(text, OLD);
