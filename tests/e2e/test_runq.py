@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import check, check_complete, check_figure, rule, rules, until
+from harness import COMMAND, Cgroup, check, check_complete, check_figure, command, rule, rules, until
 
 pytestmark = pytest.mark.shares_kernel_side
 
@@ -36,6 +36,13 @@ def closes(line):
     check(line["sum"] == sum(line["behind_ns"].values()), f"{line}")
     check(all(a[0] < b[0] for a, b in zip(buckets, buckets[1:]) if b[0]), f"the steps do not ascend: {line}")
     check(line["sum"] <= sum((le or 1 << 36) * count for le, count in buckets), f"{line}")
+
+
+def report(t, agent):
+    """`trocar report` of all lines of the agent."""
+    kept = t.folder / "lines"
+    kept.write_bytes(b"".join(agent.raw))
+    return command(COMMAND, "report", kept).stdout
 
 
 def session(agent, name, during_ms):
@@ -79,6 +86,31 @@ def test_neighbour_is_blamed(t):
     check(end["runq"]["own_ms"] < 0.05 * end["runq"]["wait_ms"], f"{end['runq']}")
     longest = line["longest"][0]
     check(longest["tid"] == burner.pid and longest["wait_ns"] <= (line["p99"] or 1 << 36) * 100, f"{line}")
+
+
+@pytest.mark.parallel(2)
+def test_owner_is_blamed(t):
+    """A user's cgroups, too many to be named one by one, are one line of each signal: his directory, also in the first
+    session of an agent that is younger than they are."""
+    user, count, cpu = 61236, 12, max(os.sched_getaffinity(0))
+    own, home = t.cgroup("own"), t.cgroup("home")
+    os.chown(home.folder, user, user)
+    for i in range(count):
+        job = Cgroup(f"{home.name}/job{i}")
+        t.cgroups.append(job)
+        pin(t.spawn("burn_cpu", 30, 1, 0, cgroup=job), cpu)
+    agent = t.agent(rules(rule("api", comm=t.comm, signals=SIGNALS + ["neighbours"])), broker=True)
+    pin(t.spawn("burn_cpu", 30, 1, 0, name=t.comm, cgroup=own), cpu)
+    agent.wait("watch.start", cgroup=own.path)
+    asked = agent.call("session.start", {"rule": "api", "during_ms": 3000})["session"]
+    agent.wait("session.end", session=asked, seconds=18)
+    for signal_name in ("runq", "neighbours"):
+        lines = agent.find("neighbour", session=asked, signal=signal_name)
+        told = [line for line in lines if (line.get("neighbour") or "").startswith(home.path)]
+        check([line["neighbour"] for line in told] == [home.path], f"{signal_name}: {lines}")
+        check(told[0]["neighbour_uid"] == user and told[0]["neighbour_id"] == home.id, f"{told}")
+        check(told[0]["neighbour_cgroups"] == count, f"{told}")
+    check(f"{home.path} (uid {user}, {count} cgroups)" in report(t, agent), "not in the report")
 
 
 @pytest.mark.parallel(2)
