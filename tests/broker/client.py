@@ -108,11 +108,14 @@ class Activator:
         self.listening.listen(16)
         self.stop_r, self.stop_w = os.pipe()
         self.process, self.starts, self.said, self.statuses = None, 0, "", []
+        self.busy = False  # a broker is being started, runs, or has not been waited for
         self.changed = threading.Condition()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def _start(self):
+        with self.changed:
+            self.busy = True  # before a client can have an answer of it
         read_end, write_end = os.pipe()
         environment = {**os.environ, **(self.environment or {}), "LISTEN_FDS": "1"}
         script = 'exec 3<&0 </dev/null; LISTEN_PID=$$ exec "$@"'
@@ -131,7 +134,7 @@ class Activator:
         with self.changed:
             self.said += said.decode(errors="replace")
             self.statuses.append(status)
-            self.process = None
+            self.process, self.busy = None, False
             self.changed.notify_all()
 
     def _run(self):
@@ -147,7 +150,7 @@ class Activator:
 
     def gone(self, seconds=WAIT_S):
         """Waits until no broker runs. True when it is so."""
-        return self.wait(lambda: self.process is None, seconds)
+        return self.wait(lambda: not self.busy, seconds)
 
     def kill(self, number):
         with self.changed:
