@@ -58,7 +58,9 @@ def test_killed_run(t):
             before = things(maker.pid)
             check(len(before) >= 6, f"{before}")
             command(SWEEP)
-            check(things(maker.pid) == before, f"of {before} this is left: {things(maker.pid)}")
+            # A worker of the broker may have ended by itself.
+            gone = set(map(str, before)) - set(map(str, things(maker.pid)))
+            check(len(gone) <= 1 and all(name.startswith("process ") for name in gone), f"of {before} {gone} have gone")
         finally:
             maker.send_signal(signal.SIGKILL)
     said = command(SWEEP).stdout
