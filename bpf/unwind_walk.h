@@ -56,6 +56,9 @@ struct unwind_walk {
 	struct unwind_frame frame;
 	__u64 mm; /* address of the struct mm_struct whose stack it is */
 	struct mapped_file_found found;
+	__u64 gap_at;	 /* where unwind_walk_is_adjacent searches */
+	__u32 gap_clean; /* no return address was below that */
+	__u32 pad;
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -113,12 +116,13 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 	return rule;
 }
 
-/* A search for return addresses between a frame and what its frame pointer points to. */
+/*
+ * A search for return addresses between a frame and what its frame pointer points to. Small: it is
+ * on the BPF stack, below eight calls (Linux 6.1 allows 512 bytes for all).
+ */
 struct unwind_gap {
 	struct unwind_walk *walk;
 	const struct unwind_ranges *ranges;
-	__u64 at;
-	__u32 clean; /* there was none below `at` */
 };
 
 /* Searches one word. Returns 1 at the end of the gap, and when the word is a return address. */
@@ -127,19 +131,19 @@ static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
 	struct unwind_walk *w = gap->walk;
 	__u64 word, before;
 
-	if (gap->at >= w->frame.fp)
+	if (w->gap_at >= w->frame.fp)
 		return 1;
 	w->searched++;
-	gap->clean = 0;
-	if (unwind_stack_word(&w->frame.stack, gap->at, &word) != 0)
+	w->gap_clean = 0;
+	if (unwind_stack_word(&w->frame.stack, w->gap_at, &word) != 0)
 		return 1;
 	word = UNWIND_CODE(word);
 	word -= sizeof(before);
 	if (unwind_find_range(gap->ranges, w->last, word) < UNWIND_RANGES &&
 	    (unwind_read(&before, sizeof(before), word) != 0 || is_call(before)))
 		return 1;
-	gap->clean = 1;
-	gap->at += UNWIND_WORD;
+	w->gap_clean = 1;
+	w->gap_at += UNWIND_WORD;
 	return 0;
 }
 
@@ -165,23 +169,19 @@ UNWIND_GLOBAL int unwind_walk_is_adjacent(struct unwind_walk *w, const struct un
 	words = (w->frame.fp - w->frame.sp) / UNWIND_WORD;
 	if (words > UNWIND_GAP_WORDS - w->searched)
 		return 0;
-	gap.at = w->frame.sp;
-	gap.clean = 1;
+	w->gap_at = w->frame.sp;
+	w->gap_clean = 1;
 	bpf_loop((__u32)words + 1, unwind_gap_word, &gap, 0);
-	return gap.clean && gap.at >= w->frame.fp;
+	return w->gap_clean && w->gap_at >= w->frame.fp;
 }
 
 /* Steps w->frame to its caller by any rule. */
-UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w,
-						  const struct unwind_ranges *r)
+UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
 {
 	struct unwind_rule rule = w->rule;
 
 	w->by_pointer = rule.cfa == UNWIND_CFA_POINTER;
-	if (!w->by_pointer)
-		return unwind_apply(&w->frame, &rule);
-	w->adjacent = (__u32)unwind_walk_is_adjacent(w, r);
-	return unwind_step_fp(&w->frame);
+	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, &rule);
 }
 
 /* Steps w->frame to its caller by w->rule. */
@@ -193,7 +193,11 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 	w->by_pointer = 0;
 	if (unwind_apply_plain(&w->frame, &rule))
 		return UNWIND_END_NONE;
-	return unwind_walk_step_any(w, r);
+	/* Called from here, not from a function in between: BPF programs share 512 bytes of stack.
+	 */
+	if (rule.cfa == UNWIND_CFA_POINTER)
+		w->adjacent = (__u32)unwind_walk_is_adjacent(w, r);
+	return unwind_walk_step_any(w);
 }
 
 enum unwind_check {
