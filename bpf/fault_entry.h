@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fault_entry.h: tells whether a thread that is in no system call came into the kernel by a page
- * fault. Exceptions and interrupts of user mode leave the same registers (arch/x86/entry/entry_64.S
+ * fault_entry.h: whether a thread that is in no system call came into the kernel by a page fault.
+ * Exceptions and interrupts of user mode leave the same registers (arch/x86/entry/entry_64.S
  * sets orig_ax to -1 for all), but the word below these is where the call of the handler returns
  * to: an address in asm_exc_page_fault.
  */

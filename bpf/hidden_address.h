@@ -51,8 +51,8 @@ __weak __noinline __u64 hidden_address(__u64 address)
 }
 
 /*
- * The same of an argument of a tracepoint: the verifier lets nobody compute with such a pointer,
- * but with a copy of its bytes.
+ * The same of an argument of a tracepoint: the verifier refuses arithmetic on such a pointer, but
+ * takes it on a copy of its bytes.
  */
 static __always_inline __u64 hidden_address_of(const void *object)
 {

@@ -22,7 +22,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* A thread that these have changed of is told of again: v1's freezer wakes nobody who sleeps. */
+/* Where one of these has changed, a new record is written: v1's freezer wakes no sleeping thread.
+ */
 #define LOOKED_FLAGS (LOOK_RUNNABLE | LOOK_HALTED)
 
 /* What was told of a thread last. */

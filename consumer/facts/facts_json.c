@@ -182,8 +182,8 @@ static const char *say_error(int error)
 		return "no descriptor was left (LimitNOFILE)";
 	case ESRCH:
 		return namespaces_hide_proc()
-			       ? "no process told its v1 cgroup: /proc is mounted with hidepid="
-			       : "no process told its v1 cgroup, or the controller is mounted nowhere";
+			       ? "its v1 cgroup is not known: /proc is mounted with hidepid="
+			       : "its v1 cgroup is not known: it has no process, or the controller is mounted nowhere";
 	case EXDEV:
 		return "its processes are in the root of the v1 hierarchy, which has no limits";
 	case EBUSY:

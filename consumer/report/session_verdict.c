@@ -194,7 +194,7 @@ static bool lacks_lock_waits(const struct signal *lock, char reason[LEDGER_REASO
 		return true;
 	if (ledger_lost(&lock->locks->ledger)) {
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " waits for locks are not told of: the table of "
+			 "%" PRIu64 " of %" PRIu64 " waits for locks are in no line: the table of "
 			 "locks was full (trocar-loader load --locks)",
 			 lost_to_full(&lock->locks->ledger), lock->locks->ledger.attempted);
 		return true;

@@ -16,7 +16,7 @@
 #define LINE_BYTES_SESSION ((uint64_t)16 << 20)
 #define LINE_BYTES_HOUR	   ((uint64_t)256 << 20) /* of one owner */
 #define LINE_BYTES_LEAST   ((uint64_t)256 << 10) /* of a session whose owner has used up the hour */
-#define LINE_BYTES_OWNERS  256 /* that are told apart; those beyond share one budget */
+#define LINE_BYTES_OWNERS  256			 /* with a budget each; those beyond share one */
 
 /* What owners have written in the last hour. All 0 before. */
 struct line_bytes {

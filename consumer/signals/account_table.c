@@ -46,7 +46,7 @@ int account_table_read(const struct pinned_maps *pins, struct account_elements *
 	return e->more || errno == ENOENT ? 0 : -errno;
 }
 
-/* Lists the accounts of a part that nobody takes, at the front. */
+/* Lists the accounts of a part that no session takes, at the front. */
 static void choose_idle(const struct pinned_maps *pins, struct account_elements *e)
 {
 	uint32_t n = 0;

@@ -23,7 +23,7 @@ int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elemen
 	return e->more || errno == ENOENT ? 0 : -errno;
 }
 
-/* Lists the waits of a part that nobody takes, at the front. */
+/* Lists the waits of a part that no session takes, at the front. */
 static void choose_idle(const struct pinned_maps *pins, struct long_wait_elements *e)
 {
 	uint32_t n = 0;
