@@ -34,7 +34,7 @@ void counter_keys_done(struct counter_keys *k)
 
 size_t counter_keys_find(const struct counter_keys *k, const void *key)
 {
-	size_t from = 0, to = k->count;
+	size_t from = 0, to = k->bytes ? k->count : 0;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;

@@ -118,9 +118,9 @@ static int find_mapping(struct profile *p, const struct store_frame *f, uint32_t
 		r = store_string(p, f->build_id, &mapping.build_id);
 	if (r == 0)
 		r = pool_put(&p->mappings, &mapping, sizeof(mapping), ret_number);
-	return r < 0 ? r
-		     : pool_grow(p->mappings.budget, (void **)&p->extents, &p->extents_space,
-				 *ret_number + 1, sizeof(*p->extents));
+	return r ? r
+		 : pool_grow(p->mappings.budget, (void **)&p->extents, &p->extents_space,
+			     *ret_number + 1, sizeof(*p->extents));
 }
 
 static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t *ret_mapping)

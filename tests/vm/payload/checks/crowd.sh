@@ -51,7 +51,7 @@ start() {
 		--lines-per-minute 1000000 --no-rules-watch --bpf-dir "$bpf_dir" \
 		</dev/null >"$results/crowd.consumer" 2>&1 &
 	pid=$!
-	until_true 5 grep -q "ready:" "$results/crowd.consumer"
+	until_true 10 grep -q "ready:" "$results/crowd.consumer"
 }
 
 told_of_all() { [ "$(grep -c '"type":"process.match"' "$events")" -gt "$many" ]; }
@@ -76,7 +76,7 @@ began=$(date +%s%N)
 check "the consumer starts" start
 ready=$((($(date +%s%N) - began) / 1000000))
 figure "crowd, ready after ms" $ready
-check "ready within 5 s, emulated or not" test $ready -le 5000
+check "ready within a second, as emulation counts them" test $ready -le $((1000 * slow))
 check "each is told of" until_true 30 told_of_all
 figure "crowd, all told of after ms" $((($(date +%s%N) - began) / 1000000))
 figure "crowd, CPU ms" "$(cpu_ms $pid)"
