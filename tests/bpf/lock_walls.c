@@ -105,7 +105,8 @@ static void owners_share_the_tables(void **state)
 	lost = read_lost(&f, SLOT + 1);
 	assert_int_equal(lost.waits + lost.long_waits, 0);
 	assert_int_equal(f.h->slots[0].used[TABLE_LOCKS], FLOODS * ALL * 3 / 4);
-	assert_in_range(f.h->slots[SLOT + 1].used[TABLE_LOCKS], ALL, ALL + 1);
+	assert_in_range(f.h->slots[SLOT + 1].used[TABLE_LOCKS], ALL / 2,
+			ALL + 1); /* one may not wait */
 	end_locks(&f);
 }
 
