@@ -55,6 +55,17 @@ class Program:
     def missing(self):
         return [p for p in self.needs if not shutil.which(p) and not os.path.exists(p)]
 
+    def refused(self):
+        """The dynamic loaders among its needs that the kernel does not execute: one without programs of 32 bits."""
+        return [p for p in self.needs if os.path.basename(p).startswith("ld-") and not executes(p)]
+
+
+def executes(loader):
+    try:
+        return subprocess.run([loader, "--version"], stdout=subprocess.DEVNULL, check=False, timeout=20).returncode == 0
+    except OSError:
+        return False
+
 
 def read_table():
     with open(HERE / "programs.toml", "rb") as stream:
@@ -181,6 +192,10 @@ class Runs:
         missing = program.missing()
         if missing:
             run.reason = f"{', '.join(missing)}: not installed (tests/install-deps programs)"
+            return run
+        refused = program.refused()
+        if refused:
+            run.reason = f"the kernel does not execute {', '.join(refused)}"
             return run
         group = self.t.cgroup(program.slug)
         try:
