@@ -52,6 +52,7 @@ static __always_inline void look_begin(struct looker *l, struct task_struct *tas
 	l->walk.mm = (__u64)BPF_CORE_READ(task, mm);
 	l->walk.by_pointer = 0;
 	l->walk.searched = 0;
+	l->walk.code.left = UNWIND_CODE_ALL;
 	l->walk.stop_reason = UNWIND_END_NONE;
 	l->record.sample.user_frames = 0;
 }

@@ -230,6 +230,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	b->walk.mm = (__u64)mm;
 	b->walk.by_pointer = 0;
 	b->walk.searched = 0;
+	b->walk.code.left = UNWIND_CODE_ALL;
 	b->walk.in_call = !(b->sample.flags & SAMPLE_IN_USER);
 	b->walk.stop_reason = UNWIND_END_NONE;
 	b->walk.table_generation = generation;

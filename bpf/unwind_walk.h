@@ -17,23 +17,12 @@
 #include "bpf/call_bytes.h"
 #include "bpf/unwind.h"
 #include "bpf/unwind_cache.h"
+#include "bpf/unwind_code.h"
 #ifndef UNWIND_HOST
 #include "bpf/mapped_file_find.h"
 #endif
 
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
-
-/* A global function of the kernel side: the verifier checks it once, whatever leads to it. */
-#ifdef UNWIND_HOST
-#define UNWIND_GLOBAL UNWIND_APART
-#define bpf_loop(times, step, context, flags)                                                \
-	do {                                                                                 \
-		for (__u32 loop_i = 0; loop_i < (times) && !step(loop_i, context); loop_i++) \
-			;                                                                    \
-	} while (0)
-#else
-#define UNWIND_GLOBAL __weak __noinline
-#endif
 
 /*
  * A walk in progress. The frame lies in one of the ranges, or it is where the task left user mode.
@@ -59,6 +48,7 @@ struct unwind_walk {
 	__u64 gap_at;	 /* where unwind_walk_is_adjacent searches */
 	__u32 gap_clean; /* no return address was below that */
 	__u32 pad;
+	struct unwind_code code;
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -117,6 +107,20 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 }
 
 /*
+ * Returns 1 when `pc` may be a return address: a call stands before it. Code that was made at run
+ * time may push one and jump, as Java's interpreter does, so there each address counts.
+ */
+UNWIND_INLINE __u32 unwind_is_return(const struct unwind_ranges *r, __u32 last, __u64 pc)
+{
+	__u64 before;
+	__u32 number = unwind_find_range(r, last, pc - sizeof(before));
+
+	return number < UNWIND_RANGES &&
+	       (*(const volatile __u64 *)&r->checks[number & (UNWIND_RANGES - 1)] == 0 ||
+		unwind_read(&before, sizeof(before), pc - sizeof(before)) != 0 || is_call(before));
+}
+
+/*
  * A search for return addresses between a frame and what its frame pointer points to. Small: it is
  * on the BPF stack, below eight calls (Linux 6.1 allows 512 bytes for all).
  */
@@ -129,7 +133,7 @@ struct unwind_gap {
 static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
 {
 	struct unwind_walk *w = gap->walk;
-	__u64 word, before;
+	__u64 word;
 
 	if (w->gap_at >= w->frame.fp)
 		return 1;
@@ -137,10 +141,7 @@ static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
 	w->gap_clean = 0;
 	if (unwind_stack_word(&w->frame.stack, w->gap_at, &word) != 0)
 		return 1;
-	word = UNWIND_CODE(word);
-	word -= sizeof(before);
-	if (unwind_find_range(gap->ranges, w->last, word) < UNWIND_RANGES &&
-	    (unwind_read(&before, sizeof(before), word) != 0 || is_call(before)))
+	if (unwind_is_return(gap->ranges, w->last, UNWIND_CODE(word)))
 		return 1;
 	w->gap_clean = 1;
 	w->gap_at += UNWIND_WORD;
@@ -184,6 +185,31 @@ UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
 	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, &rule);
 }
 
+/*
+ * Steps w->frame to its caller by what unwind_code_follow has found on the stack. Returns 0, or -1,
+ * with nothing changed, when no return address is there.
+ */
+UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwind_ranges *r)
+{
+	struct unwind_frame *f = &w->frame;
+	__u64 at = f->sp + (__u64)w->code.now.sp, fp = f->fp, pc;
+	__u64 sp = at + UNWIND_WORD + (__u64)w->code.insn.value;
+
+	if (unwind_read_saved(f, at, f->top, &pc) != 0 || !unwind_on_stack(f, sp) ||
+	    !unwind_is_return(r, w->last, pc))
+		return -1;
+	if (w->code.now.fp_is == UNWIND_CODE_FP_AT &&
+	    unwind_read_saved(f, f->sp + (__u64)w->code.now.fp, at, &fp) != 0)
+		return -1;
+	f->pc = pc;
+	f->sp = sp;
+	f->fp = fp;
+	f->link = 0;
+	f->exact = 0;
+	f->fp_lost = w->code.now.fp_is == UNWIND_CODE_FP_LOST;
+	return 0;
+}
+
 /* Steps w->frame to its caller by w->rule. */
 UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const struct unwind_ranges *r)
 {
@@ -195,8 +221,19 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 		return UNWIND_END_NONE;
 	/* Called from here, not from a function in between: BPF programs share 512 bytes of stack.
 	 */
-	if (rule.cfa == UNWIND_CFA_POINTER)
-		w->adjacent = (__u32)unwind_walk_is_adjacent(w, r);
+	if (rule.cfa == UNWIND_CFA_POINTER) {
+		__u32 number = w->last & (UNWIND_RANGES - 1);
+		int answer;
+
+		w->code.made = *(const volatile __u64 *)&r->checks[number] == 0;
+		answer = unwind_code_follow(&w->code, &w->frame,
+					    *(const volatile __u64 *)&r->ranges[number]);
+		if (answer == UNWIND_CODE_BY_STACK && unwind_walk_step_code(w, r) == 0) {
+			w->by_pointer = w->adjacent = 1;
+			return UNWIND_END_NONE;
+		}
+		w->adjacent = answer == UNWIND_CODE_BY_POINTER || unwind_walk_is_adjacent(w, r);
+	}
 	return unwind_walk_step_any(w);
 }
 

@@ -1,12 +1,11 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * x86_opcodes.h: what follows each opcode of x86-64, and which operands it writes. Included by
- * x86_insn.c only. Source: Intel SDM volume 2, appendix A, tables A-2 and A-3.
+ * x86_opcodes.h: what follows each opcode of x86-64, and which operands it writes. Included by the
+ * two decoders only, shared/elf/x86_insn.c and bpf/unwind_insn.h. Source: Intel SDM volume 2,
+ * appendix A, tables A-2 and A-3.
  */
 #ifndef TROCAR_SHARED_ELF_X86_OPCODES_H
 #define TROCAR_SHARED_ELF_X86_OPCODES_H
-
-#include <stdint.h>
 
 #define M   0x01 /* a modrm byte follows */
 #define I1  0x02 /* an immediate of one byte */
@@ -20,7 +19,7 @@
 /*
  * Opcodes of one byte: from 0x40 on by number; the arithmetic ones below by their last three bits.
  */
-static const uint8_t flags_one[256] = {
+static const unsigned char flags_one[256] = {
 	[0x06] = BAD, [0x07] = BAD, [0x0e] = BAD, [0x16] = BAD, [0x17] = BAD, [0x1e] = BAD,
 	[0x1f] = BAD, [0x27] = BAD, [0x2f] = BAD, [0x37] = BAD, [0x3f] = BAD, [0x60] = BAD,
 	[0x61] = BAD, [0x63] = M | WR, [0x68] = I4, [0x69] = M | I4 | WR, [0x6a] = I1,
@@ -38,7 +37,7 @@ static const uint8_t flags_one[256] = {
 };
 
 /* Opcodes of two bytes, the first of which is 0x0f. */
-static const uint8_t flags_0f[256] = {
+static const unsigned char flags_0f[256] = {
 	[0x00 ... 0x03] = M, [0x04] = BAD, [0x07] = BAD, [0x0a] = BAD, [0x0c] = BAD,
 	[0x0f] = BAD, [0x0d] = M, [0x10 ... 0x1f] = M, [0x20 ... 0x27] = BAD,
 	[0x28 ... 0x2b] = M, [0x2c ... 0x2d] = M | WR, [0x2e ... 0x2f] = M, [0x30] = BAD,

@@ -262,11 +262,11 @@ def node(t, group):
 
 @pytest.mark.parallel(2)
 def test_runtimes(t):
-    """Runtimes with compilers of their own. Where they keep frame pointers the stacks are whole, but often nothing proves
-    it; Go has call frame information."""
+    """Runtimes with compilers of their own: by the instructions of their code; Go has call frame information."""
     programs = Programs(t)
     for name, begin, chains, limit in (
-            ("node", node, (), 50), ("java, PreserveFramePointer", java("-XX:+PreserveFramePointer"), (), None),
+            ("node", node, (), 85), ("java, PreserveFramePointer", java("-XX:+PreserveFramePointer"), (), 97),
+            ("java, as it is", java(), (), 90),
             ("Go", golang, ("main.works < ... < runtime.goexit.abi0",
                             "sort.Slice < main.sortsGoods < main.works < ... < runtime.goexit.abi0"), 97)):
         try:
@@ -279,8 +279,8 @@ def test_runtimes(t):
 
 @pytest.mark.parallel(2)
 def test_said_why(t):
-    """Where not every stack can be complete, the reason is said: code that keeps no frame pointer and has no
-    tables, stacks that nothing leads out of, assembly with the frame address in a register of its own."""
+    """Where not every stack can be complete, the reason is said: stacks that nothing leads out of, assembly with the
+    frame address in a register of its own."""
     programs = Programs(t)
 
     def openssl(t, group):
@@ -290,7 +290,7 @@ def test_said_why(t):
     def coroutines(t, group):
         return compiled(t, group, "coroutines", "coroutines.c", "gcc", "-O2", "-D_GNU_SOURCE")
 
-    for name, begin, chains in (("java, as it is", java(), ()), ("openssl speed sha512", openssl, ()),
+    for name, begin, chains in (("openssl speed sha512", openssl, ()),
                                 ("makecontext", coroutines,
                                  ("coroutine_leaf < calls_in_coroutine < coroutine",))):
         try:

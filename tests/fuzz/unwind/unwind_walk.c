@@ -24,8 +24,11 @@
 #define CHANGES	  8
 #define MEMORY_AT 0x10000u
 #define PAGE	  4096u
-/* Of one step, reads included: a signal's, and what is searched for return addresses. */
-#define LOOKUPS (UNWIND_SEARCH_STEPS + 15 + 2 * UNWIND_GAP_WORDS)
+/*
+ * Of one step, reads included: a signal's, what is searched for return addresses, and the code that
+ * is followed, each instruction of which may need two reads, and searched.
+ */
+#define LOOKUPS (UNWIND_SEARCH_STEPS + 15 + 2 * UNWIND_GAP_WORDS + 2 * 160 + 93)
 
 /* What is written when the clock is there: look-ups and steps advance it. */
 struct change {

@@ -56,6 +56,7 @@ static int step(uint32_t kind, uint32_t fp)
 	ranges.count = 0;
 	add_mapping(UNWIND_KIND_ROWS, program, 1);
 	add_mapping(kind, NULL, 0);
+	ranges.checks[0] = ranges.checks[1] = mapped_file_there.number;
 	stack[fp] = 0;
 	stack[fp + 1] = at(0, MAIN);
 	assert_int_equal(take(at(1, LEAF), stack, &stack[fp], &t), UNWIND_END_COMPLETE);
@@ -67,7 +68,8 @@ static int step(uint32_t kind, uint32_t fp)
 static int clear(void **state)
 {
 	memset(stack, 0, sizeof(stack));
-	memset(code, 0, sizeof(code));
+	memset(code, 0xcc, sizeof(code)); /* no instruction says anything */
+	mapped_file_there = (struct mapped_file_found){ 0, UINT64_MAX, 5 };
 	return setup(state);
 }
 
@@ -104,6 +106,37 @@ static void test_return_address(void **state)
 	assert_int_equal(step(UNWIND_KIND_FP, 5), 1);
 }
 
+/* Made code may push a return address and jump, so there each address counts. */
+static void test_made_code(void **state)
+{
+	mapped_file_there.number = 0;
+	stack[4] = at(1, OLD);
+	assert_int_equal(step(UNWIND_KIND_FP, 20), 1);
+}
+
+/* Made code without a frame pointer says where its return address is: only an address of code
+ * counts. */
+static void test_by_code(void **state)
+{
+	static const uint8_t leaf[] = { 0x48, 0x83, 0xc4, 24, 0xc3 }; /* add $24,%rsp; ret */
+	const struct text_row program[] = { { 0, outermost } };
+	struct taken t;
+
+	mapped_file_there.number = 0;
+	add_mapping(UNWIND_KIND_ROWS, program, 1);
+	add_mapping(UNWIND_KIND_FP, NULL, 0);
+	memcpy(code[1] + LEAF, leaf, sizeof(leaf));
+	stack[3] = at(0, MAIN);
+	stack[10] = 0;
+	stack[11] = at(0, OLD);
+	assert_int_equal(take(at(1, LEAF), stack, &stack[10], &t), UNWIND_END_COMPLETE);
+	CHECK_FRAMES(&t, at(1, LEAF), at(0, MAIN));
+	assert_int_equal(t.followed[1], 2);
+	stack[3] = at(3, MAIN); /* no code: the frame pointer is all there is */
+	assert_int_equal(take(at(1, LEAF), stack, &stack[10], &t), UNWIND_END_COMPLETE);
+	CHECK_FRAMES(&t, at(1, LEAF), at(0, OLD));
+}
+
 /* A gap of as many words as are searched, and of one more. */
 static void test_bounds(void **state)
 {
@@ -113,6 +146,7 @@ static void test_bounds(void **state)
 
 	add_mapping(UNWIND_KIND_ROWS, program, 1);
 	add_mapping(UNWIND_KIND_FP, NULL, 0);
+	ranges.checks[0] = ranges.checks[1] = mapped_file_there.number;
 	for (uint32_t more = 0; more < 2; more++) {
 		uint64_t *fp = large + UNWIND_GAP_WORDS + more;
 
@@ -129,9 +163,8 @@ static void test_bounds(void **state)
 UNIT_TESTS(unwind_walk_gap)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_nothing_between),
-		TEST(test_return_address),
-		TEST(test_bounds),
+		TEST(test_nothing_between), TEST(test_return_address), TEST(test_made_code),
+		TEST(test_by_code),	    TEST(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,9 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 {
 	__u64 fill = taking_fill(r, p), pc;
 	__u8 followed;
-	struct unwind_walk w = { .frame = *from, .table_generation = fill };
+	struct unwind_walk w = { .frame = *from,
+				 .table_generation = fill,
+				 .code.left = UNWIND_CODE_ALL };
 
 	unwind_cache_begin(&taking_cache, &(struct unwind_checked){ .table_generation = fill,
 								    .changes = taking_changes });

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Functions that are followed to their return: what they say of their frame. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/unit/runner/unit.h"
+
+#include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
+
+#define UNWIND_HOST
+#include "bpf/unwind_code.h"
+
+#define PAGE 4096u
+
+static uint8_t *text; /* a range of one page, a page behind it, and one that cannot be read */
+
+/* A frame of the tests: the code that follows it, and where its registers are. */
+struct at {
+	uint32_t pc;	 /* offset in `text` */
+	int64_t pointer; /* bytes from the stack pointer to what the frame pointer points to */
+	bool leaf, file;
+};
+
+static struct unwind_code c;
+
+static int follow(struct at f, const uint8_t *code, size_t bytes)
+{
+	const struct unwind_frame frame = { .pc = (uintptr_t)text + f.pc,
+					    .sp = 0x10000,
+					    .fp = 0x10000 + (uint64_t)f.pointer,
+					    .exact = f.leaf };
+
+	memcpy(text + f.pc, code, bytes);
+	c.made = !f.file;
+	return unwind_code_follow(&c, &frame, UNWIND_RANGE((uintptr_t)text / PAGE, 1));
+}
+
+#define FOLLOW(f, ...) \
+	follow(f, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+#define ADD(n)	   0x48, 0x83, 0xc4, n
+#define SUB(n)	   0x48, 0x83, 0xec, n
+#define PUSH_RBP   0x55
+#define POP_RBP	   0x5d
+#define SET_RBP	   0x48, 0x89, 0xe5
+#define RET	   0xc3
+#define CALL	   0xe8, 0, 0, 0, 0
+#define LEAVE	   0xc9
+#define NOP	   0x90
+#define STOP	   0xcc
+#define JUMP(n)	   0xeb, (uint8_t)(n)
+#define BRANCH(n)  0x74, (uint8_t)(n)
+#define READ_BELOW 0x48, 0x8b, 0x45, 0xf8 /* mov -8(%rbp),%rax */
+#define READ_ABOVE 0x48, 0x8b, 0x45, 0x10
+#define LOSE_RBP   0x31, 0xed /* xor %ebp,%ebp */
+
+static int clear(void **state)
+{
+	memset(text, STOP, 2 * PAGE);
+	c = (struct unwind_code){ .left = UNWIND_CODE_ALL };
+	return 0;
+}
+
+/* The function uses the pointer as its own. */
+static void test_own_pointer(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 48 };
+
+	assert_int_equal(FOLLOW(f, READ_BELOW, STOP), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, CALL, LEAVE, RET), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, 0x48, 0x89, 0xec, POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, 0x48, 0x8d, 0x65, 0xf0, 0x5b, POP_RBP, RET),
+			 UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, CALL, JUMP(2), STOP, STOP, ADD(48), POP_RBP, RET),
+			 UNWIND_CODE_BY_POINTER);
+}
+
+/* It does not: it reads above it, or what it reads below is no more the pointer of the frame. */
+static void test_not_its_own(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 48 };
+
+	assert_int_equal(FOLLOW(f, READ_ABOVE, STOP), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, LOSE_RBP, READ_BELOW, LEAVE, RET), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, PUSH_RBP, SET_RBP, READ_BELOW, STOP), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, CALL, READ_BELOW, STOP), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, 0xff, 0xe0), UNWIND_CODE_UNKNOWN);
+}
+
+/* The stack pointer says it, whatever the frame pointer is. */
+static void test_by_stack(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 1000 };
+
+	assert_int_equal(FOLLOW(f, ADD(24), 0x5b, RET), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.sp, 32);
+	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_OWN);
+	assert_int_equal(FOLLOW(f, BRANCH(20), LOSE_RBP, ADD(16), POP_RBP, RET),
+			 UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.sp, 24);
+	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_AT);
+	assert_int_equal(c.now.fp, 16);
+	assert_int_equal(FOLLOW(f, LOSE_RBP, ADD(16), RET), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_LOST);
+	assert_int_equal(FOLLOW(f, ADD(8), 0xc2, 0x10, 0), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.insn.value, 16);
+}
+
+/* Where a leaf stands in the code that makes a frame, and in the code that removes it. */
+static void test_leaf(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 1000, .leaf = true };
+
+	assert_int_equal(FOLLOW(f, PUSH_RBP, SET_RBP, SUB(32), READ_BELOW, LEAVE, RET),
+			 UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.sp, 0);
+	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_OWN);
+	assert_int_equal(FOLLOW(f, SET_RBP, SUB(32), LEAVE, RET), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.sp, 8);
+	assert_int_equal(c.now.fp, 0);
+	assert_int_equal(FOLLOW(f, RET), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.sp, 0);
+}
+
+/* A call that never returns has another function behind it, whole or in part. */
+static void test_behind_the_end(void **state)
+{
+	struct at f = { .pc = 64, .pointer = 1000 };
+
+	assert_int_equal(FOLLOW(f, PUSH_RBP, SUB(16), ADD(16), POP_RBP, RET), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, CALL, 0x53, 0x5b, RET), UNWIND_CODE_UNKNOWN);
+	f.leaf = true;
+	assert_int_equal(FOLLOW(f, CALL, 0x53, 0x5b, RET), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, CALL, ADD(24), RET), UNWIND_CODE_BY_STACK);
+	f.file = true;
+	assert_int_equal(FOLLOW(f, CALL, ADD(24), RET), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, JUMP(1), STOP, ADD(24), RET), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, ADD(24), RET), UNWIND_CODE_BY_STACK);
+}
+
+/* A loop is passed; code that is put aside leads back, and what ends in nothing goes on at a loop.
+ */
+static void test_jumps(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 40 };
+
+	assert_int_equal(FOLLOW(f, NOP, BRANCH(4), JUMP(-5), ADD(40), POP_RBP, RET),
+			 UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, JUMP(6), ADD(40), POP_RBP, RET, CALL, JUMP(-13)),
+			 UNWIND_CODE_BY_POINTER);
+	clear(state);
+	memcpy(text + 20, (const uint8_t[]){ ADD(40), POP_RBP, RET }, 6);
+	assert_int_equal(FOLLOW(f, JUMP(20 - 66), STOP), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, JUMP(-2), JUMP(-2), JUMP(-2)), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, BRANCH(1), STOP, ADD(40), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(FOLLOW(f, BRANCH(1), STOP, BRANCH(1), STOP, ADD(40), POP_RBP, RET),
+			 UNWIND_CODE_UNKNOWN);
+}
+
+/* No code is read outside of the range, and what a page's end cuts is not decoded. */
+static void test_bounds(void **state)
+{
+	const struct at f = { .pc = PAGE - 6, .pointer = 40 };
+
+	assert_int_equal(FOLLOW(f, ADD(40), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	memcpy(text + PAGE + 8, (const uint8_t[]){ ADD(40), POP_RBP, RET }, 6);
+	assert_int_equal(FOLLOW(f, NOP, NOP, NOP, NOP, NOP, NOP), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, 0xe9, 9, 0, 0, 0, NOP), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, NOP, NOP, ADD(40)), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, NOP, NOP, NOP, 0x48, 0x83, 0xc4), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, 0xe9, 0, 0, 0, 0x10), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(FOLLOW(f, 0xe9, 0, 0, 0, 0xf0), UNWIND_CODE_UNKNOWN);
+}
+
+/* A walk follows so many instructions. */
+static void test_budget(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 40 };
+	uint8_t code[UNWIND_CODE_INSNS + 8];
+
+	memset(code, NOP, sizeof(code));
+	memcpy(code + UNWIND_CODE_INSNS - 3, (const uint8_t[]){ ADD(40), POP_RBP, RET }, 6);
+	assert_int_equal(follow(f, code, sizeof(code)), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(c.left, UNWIND_CODE_ALL - UNWIND_CODE_INSNS);
+	c.left = UNWIND_CODE_INSNS - 1;
+	assert_int_equal(follow(f, code, sizeof(code)), UNWIND_CODE_UNKNOWN);
+	assert_int_equal(c.left, 0);
+	assert_int_equal(FOLLOW(f, LEAVE), UNWIND_CODE_UNKNOWN);
+}
+
+/* Of a function whose end is too far, or that has none, its beginning. */
+static void test_beginning(void **state)
+{
+	struct at f = { .pc = 3000, .pointer = 48 };
+	static const uint8_t begins[] = { NOP, PUSH_RBP, SET_RBP, SUB(48) };
+	static const uint8_t ends[] = { NOP, LEAVE, RET, NOP };
+
+	for (uint32_t at = 1; at < 2900; at += 13) {
+		memset(text, NOP, PAGE);
+		memcpy(text + at, begins, sizeof(begins));
+		c.left = UNWIND_CODE_ALL;
+		f.pointer = 48;
+		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_POINTER);
+		f.pointer = 64;
+		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+		f.pointer = 48;
+		f.file = true;
+		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+		f.file = false;
+		c.left = 1 + UNWIND_CODE_BACK_COST * ((3000 - 3 - at - 9) / UNWIND_CODE_BACK);
+		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+		c.left = UNWIND_CODE_ALL;
+		memcpy(text + at + 9, ends, sizeof(ends));
+		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+	}
+}
+
+/* The same without a frame pointer: the room says where the return address is. */
+static void test_room(void **state)
+{
+	const struct at f = { .pc = 3000, .pointer = -5 };
+	static const uint8_t small[] = { NOP, PUSH_RBP, SUB(0x60) };
+	static const uint8_t large[] = { NOP, PUSH_RBP, 0x48, 0x81, 0xec, 0, 2, 0, 0 };
+	static const uint8_t ends[] = { POP_RBP, RET };
+
+	memset(text, NOP, PAGE);
+	memcpy(text + 2000, small, sizeof(small));
+	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.sp, 0x68);
+	assert_int_equal(c.now.fp, 0x60);
+	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_AT);
+	memcpy(text + 2900, large, sizeof(large));
+	c.left = UNWIND_CODE_ALL;
+	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.sp, 0x208);
+	memcpy(text + 2950, ends, sizeof(ends));
+	c.left = UNWIND_CODE_ALL;
+	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+}
+
+static int map_text(void **state)
+{
+	text = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (text == MAP_FAILED)
+		return -1;
+	return mprotect(text + 2 * PAGE, PAGE, PROT_NONE);
+}
+
+static int unmap_text(void **state)
+{
+	return munmap(text, 3 * PAGE);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clear)
+
+UNIT_TESTS(unwind_code)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_own_pointer), TEST(test_not_its_own),	   TEST(test_by_stack),
+		TEST(test_leaf),	TEST(test_behind_the_end), TEST(test_jumps),
+		TEST(test_bounds),	TEST(test_budget),	   TEST(test_beginning),
+		TEST(test_room),
+	};
+
+	return cmocka_run_group_tests(tests, map_text, unmap_text);
+}
