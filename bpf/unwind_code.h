@@ -29,6 +29,12 @@
 #define UNWIND_CODE_BACKS     93  /* 4 KiB */
 #define UNWIND_CODE_PAGE      4096u /* memory is resident or not by whole pages */
 
+#if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+#define UNWIND_CODE_DECODES 0
+#else
+#define UNWIND_CODE_DECODES 1
+#endif
+
 enum unwind_code_answer {
 	UNWIND_CODE_UNKNOWN,
 	UNWIND_CODE_BY_POINTER, /* the frame pointer is this function's own */
@@ -378,12 +384,9 @@ static long unwind_code_insn(__u32 n, struct unwind_code_loop *loop)
 UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_frame *f,
 				     __u64 range)
 {
-#if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
-	return UNWIND_CODE_UNKNOWN;
-#else
 	struct unwind_code_loop loop = { .code = c };
 
-	if (!c || !f)
+	if (!UNWIND_CODE_DECODES || !c || !f)
 		return UNWIND_CODE_UNKNOWN;
 	c->start = UNWIND_RANGE_PAGE(range) << UNWIND_RANGE_SHIFT;
 	c->end = c->start + (UNWIND_RANGE_PAGES(range) << UNWIND_RANGE_SHIFT);
@@ -407,7 +410,6 @@ UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_
 		bpf_loop(UNWIND_CODE_BACKS, unwind_code_back, &loop, 0);
 	}
 	return (int)c->answer;
-#endif
 }
 
 #endif
