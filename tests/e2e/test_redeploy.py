@@ -110,8 +110,8 @@ class Runs:
         running = [subprocess.Popen(c, stdin=subprocess.DEVNULL, preexec_fn=self.group.join) for c in commands]
         self.t.processes += running
         self.agent.wait("watch.start", since=since, cgroup=self.group.path)
-        for process in running:
-            self.agent.wait("process.match", since=since, pid=process.pid)
+        for process in running:  # one that joins behind the scan of a new watch is met by the next, 30 s later
+            self.agent.wait("process.match", seconds=40, since=since, pid=process.pid)
         answer = self.agent.call("session.start", {"cgroup": self.group.path, "during_ms": 800})
         self.agent.wait("session.end", seconds=20, session=answer["session"])
         stacks = [s for s in self.agent.stacks(answer["session"]) if s["phase"] == "during"]
