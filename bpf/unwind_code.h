@@ -11,8 +11,8 @@
  * to branch: compilers keep the stack pointer the same on all paths to one instruction.
  *
  * Only code is read, within the range that holds the frame. What it decides is which word of the
- * stack is taken for a return address, and that word is told only if it is an address of code.
- * x86-64 only: elsewhere the answer is always UNWIND_CODE_UNKNOWN.
+ * stack is taken for a return address, and that word becomes a frame only if it is an address of
+ * code. x86-64 only: elsewhere the answer is always UNWIND_CODE_UNKNOWN.
  */
 #ifndef TROCAR_BPF_UNWIND_CODE_H
 #define TROCAR_BPF_UNWIND_CODE_H
@@ -20,11 +20,11 @@
 #include "bpf/unwind.h"
 #include "bpf/unwind_insn.h"
 
-#define UNWIND_CODE_INSNS     160 /* that are followed for one frame */
-#define UNWIND_CODE_ALL	      768 /* for one walk */
+#define UNWIND_CODE_INSNS     160  /* that are followed for one frame */
+#define UNWIND_CODE_ALL	      1280 /* for one walk */
 #define UNWIND_CODE_JUMPS     16
 #define UNWIND_CODE_BACK      44u /* bytes that are searched at once before a frame */
-#define UNWIND_CODE_BACK_COST 4	  /* instructions that take as long */
+#define UNWIND_CODE_BACK_COST 1	  /* instructions that take as long */
 #define UNWIND_CODE_CUT	      3	  /* of what is searched, the bytes that may be in the next part */
 #define UNWIND_CODE_BACKS     93  /* 4 KiB */
 #define UNWIND_CODE_PAGE      4096u /* memory is resident or not by whole pages */
@@ -70,10 +70,16 @@ struct unwind_code {
 	__u32 valid;			 /* bytes of insn.code */
 	__u32 jumps, jumps_back, branches, aside;
 	__u32 answer; /* enum unwind_code_answer */
-	__u32 lost;   /* the frame pointer is not the frame's */
-	__u32 leaf;   /* the frame is where the task left user mode */
-	__u32 made;   /* the code is in memory, not in a file */
-	__u32 left;   /* instructions that the walk may follow yet */
+	__u32 proved; /* the answer is what the frame's own instructions say */
+	__u32 sets;   /* the beginning sets the frame pointer */
+	__s64 room;   /* that it makes; at most 0: no beginning was found */
+	__u64 begin, frame_at;
+	__u64 same_at; /* a frame of this walk whose beginning was proved: a recursion has it again
+			*/
+	__u32 lost;    /* the frame pointer is not the frame's */
+	__u32 leaf;    /* the frame is where the task left user mode */
+	__u32 made;    /* the code is in memory, not in a file */
+	__u32 left;    /* instructions that the walk may follow yet */
 	struct unwind_insn insn;
 };
 
@@ -297,15 +303,15 @@ UNWIND_CODE_INLINE __u64 unwind_code_may_begin(const struct unwind_insn *i)
 }
 
 /* Sets the answer by the room that the beginning makes, behind which a return address is. */
-UNWIND_CODE_INLINE void unwind_code_begun(struct unwind_code *c, __s64 room, __u32 pointer)
+UNWIND_CODE_INLINE void unwind_code_begun(struct unwind_code *c)
 {
-	if (pointer && room > 0 && room == c->pointer && !c->lost)
+	if (c->sets && c->room == c->pointer && !c->lost)
 		c->answer = UNWIND_CODE_BY_POINTER;
-	if (pointer || room <= 0)
+	if (c->sets)
 		return;
 	c->now.fp_is = UNWIND_CODE_FP_AT;
-	c->now.fp = room;
-	c->now.sp = room + UNWIND_WORD;
+	c->now.fp = c->room;
+	c->now.sp = c->room + UNWIND_WORD;
 	c->insn.value = 0;
 	c->answer = UNWIND_CODE_BY_STACK;
 }
@@ -331,9 +337,10 @@ UNWIND_GLOBAL int unwind_code_search(struct unwind_code *c)
 	}
 	if (!set && !room)
 		return left != 0;
+	c->sets = set > room;
 	if (left <= (set > room ? set : room))
-		unwind_code_begun(c, unwind_code_room(&c->insn, set > room ? set : room - 3),
-				  set > room);
+		c->room = unwind_code_room(&c->insn, set > room ? set : room - 3);
+	c->now.at += (set > room ? set : room) - sizeof(word);
 	return 1;
 }
 
@@ -352,29 +359,86 @@ static long unwind_code_back(__u32 n, struct unwind_code_loop *loop)
 	return unwind_code_may_begin(&c->insn) && unwind_code_search(c);
 }
 
-/* Follows one instruction. */
-static long unwind_code_insn(__u32 n, struct unwind_code_loop *loop)
+/* Decodes the next instruction. Returns its effect; UNWIND_INSN_END when it cannot be read. */
+UNWIND_CODE_INLINE __u32 unwind_code_next(struct unwind_code *c)
 {
-	struct unwind_code *c = loop->code;
 	__u64 offset = c->now.at - c->read;
 	__u32 effect;
 
 	if (offset > UNWIND_INSN_BYTES - UNWIND_INSN_MAX - 1 || offset >= c->valid) {
 		if (unwind_code_fill(c) != 0)
-			return unwind_code_resume(c);
+			return UNWIND_INSN_END;
 		offset = 0;
 	}
 	c->insn.offset = (__u32)offset;
 	effect = (__u32)unwind_insn_read(&c->insn);
 	if (c->insn.offset + c->insn.bytes > c->valid)
-		return unwind_code_resume(c);
+		return UNWIND_INSN_END;
 	c->left--;
 	c->now.at += c->insn.bytes;
-	if (c->insn.based && c->now.fp_is == UNWIND_CODE_FP_OWN && !c->now.calls) {
+	return effect;
+}
+
+/* Follows one instruction. */
+static long unwind_code_insn(__u32 n, struct unwind_code_loop *loop)
+{
+	struct unwind_code *c = loop->code;
+	__u32 effect = unwind_code_next(c);
+
+	if (effect != UNWIND_INSN_END && c->insn.based && c->now.fp_is == UNWIND_CODE_FP_OWN &&
+	    !c->now.calls) {
 		c->answer = UNWIND_CODE_BY_POINTER;
 		return 1;
 	}
 	return unwind_code_apply(c, effect);
+}
+
+/* Whether the registers are at the frame where the beginning says. */
+UNWIND_CODE_INLINE __u32 unwind_code_agrees(const struct unwind_code *c)
+{
+	if (c->now.sp != -c->room - UNWIND_WORD)
+		return 0;
+	return !c->sets ||
+	       (c->now.fp_is == UNWIND_CODE_FP_LEVEL && c->now.fp - c->now.sp == c->room);
+}
+
+/*
+ * Follows one instruction on the way from the beginning to the frame: that no function ends between
+ * them is the proof that they are one. Levels count from the return address here.
+ */
+static long unwind_code_up(__u32 n, struct unwind_code_loop *loop)
+{
+	struct unwind_code *c = loop->code;
+	__u32 effect;
+	__u64 to;
+
+	if (c->now.at >= c->frame_at) {
+		c->proved = c->now.at == c->frame_at && unwind_code_agrees(c);
+		return 1;
+	}
+	effect = unwind_code_next(c);
+	to = c->now.at + (__u64)c->insn.value;
+	if (effect == UNWIND_INSN_JUMP) /* with its frame, and to a place near by */
+		return c->now.sp >= -UNWIND_WORD || to < c->begin ||
+		       to > c->frame_at + UNWIND_CODE_PAGE;
+	if (effect == UNWIND_INSN_BRANCH)
+		return 0;
+	if (effect == UNWIND_INSN_RETURN || effect == UNWIND_INSN_END ||
+	    effect == UNWIND_INSN_LEAVE || effect == UNWIND_INSN_SP_FROM_FP)
+		return 1;
+	return unwind_code_apply(c, effect);
+}
+
+/* Sets the state at the first instruction that is to be followed. */
+UNWIND_CODE_INLINE void unwind_code_start(struct unwind_code *c, __u64 at)
+{
+	c->now.at = at;
+	c->now.sp = c->now.fp = 0;
+	c->now.saved = UNWIND_CODE_NOWHERE;
+	c->now.fp_is = UNWIND_CODE_FP_OWN;
+	c->now.calls = 0;
+	c->read = at;
+	c->valid = 0;
 }
 
 /*
@@ -390,25 +454,39 @@ UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_
 		return UNWIND_CODE_UNKNOWN;
 	c->start = UNWIND_RANGE_PAGE(range) << UNWIND_RANGE_SHIFT;
 	c->end = c->start + (UNWIND_RANGE_PAGES(range) << UNWIND_RANGE_SHIFT);
-	c->now.at = f->pc;
-	c->now.sp = c->now.fp = 0;
+	unwind_code_start(c, f->pc);
+	if (f->fp_lost)
+		c->now.fp_is = UNWIND_CODE_FP_LOST;
 	c->back.at = c->branch.at = 0;
-	c->valid = 0;
-	c->read = f->pc;
+	c->jumps = c->jumps_back = c->branches = c->aside = 0;
 	c->pointer = (__s64)(f->fp - f->sp);
-	c->now.saved = UNWIND_CODE_NOWHERE;
-	c->now.fp_is = f->fp_lost ? UNWIND_CODE_FP_LOST : UNWIND_CODE_FP_OWN;
-	c->now.calls = c->jumps = c->jumps_back = c->branches = c->aside = 0;
+	c->frame_at = f->pc;
 	c->leaf = f->exact;
 	c->lost = f->fp_lost;
+	c->proved = 1;
 	c->answer = UNWIND_CODE_UNKNOWN;
+	if (c->left == UNWIND_CODE_ALL)
+		c->same_at = 0;
+	if (c->same_at == f->pc) {
+		unwind_code_begun(c);
+		return (int)c->answer;
+	}
+	c->room = 0;
 	bpf_loop(c->left < UNWIND_CODE_INSNS ? c->left : UNWIND_CODE_INSNS, unwind_code_insn, &loop,
 		 0);
-	if (c->answer == UNWIND_CODE_UNKNOWN && c->made &&
-	    f->pc - c->start > UNWIND_CODE_BACK + UNWIND_CODE_CUT) {
-		c->now.at = f->pc - UNWIND_CODE_CUT;
-		bpf_loop(UNWIND_CODE_BACKS, unwind_code_back, &loop, 0);
-	}
+	if (c->answer != UNWIND_CODE_UNKNOWN || !c->made ||
+	    f->pc - c->start <= UNWIND_CODE_BACK + UNWIND_CODE_CUT)
+		return (int)c->answer;
+	c->now.at = f->pc - UNWIND_CODE_CUT;
+	bpf_loop(UNWIND_CODE_BACKS, unwind_code_back, &loop, 0);
+	if (c->room <= 0)
+		return UNWIND_CODE_UNKNOWN;
+	c->proved = 0;
+	c->begin = c->now.at;
+	unwind_code_start(c, c->begin);
+	bpf_loop(c->left, unwind_code_up, &loop, 0);
+	c->same_at = c->proved ? f->pc : 0;
+	unwind_code_begun(c);
 	return (int)c->answer;
 }
 

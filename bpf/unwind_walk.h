@@ -229,10 +229,12 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 		answer = unwind_code_follow(&w->code, &w->frame,
 					    *(const volatile __u64 *)&r->ranges[number]);
 		if (answer == UNWIND_CODE_BY_STACK && unwind_walk_step_code(w, r) == 0) {
-			w->by_pointer = w->adjacent = 1;
+			w->by_pointer = 1;
+			w->adjacent = w->code.proved;
 			return UNWIND_END_NONE;
 		}
-		w->adjacent = answer == UNWIND_CODE_BY_POINTER || unwind_walk_is_adjacent(w, r);
+		w->adjacent = (answer == UNWIND_CODE_BY_POINTER && w->code.proved) ||
+			      unwind_walk_is_adjacent(w, r);
 	}
 	return unwind_walk_step_any(w);
 }

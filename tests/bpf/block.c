@@ -200,7 +200,7 @@ static void addresses_are_hidden(void **state)
 }
 
 /*
- * Takes the only place of a map. Somebody else's request on another disk may have it: also one that
+ * Takes the only place of a map. A request on another disk may have it, also one that
  * began before its end was traced.
  */
 static void take_the_place(int fd, const void *key, const void *value)

@@ -7,6 +7,8 @@
 
 #include "tests/unit/runner/unit.h"
 
+#include "shared/tools/macro.h"
+
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 #define UNWIND_HOST
@@ -96,6 +98,7 @@ static void test_by_stack(void **state)
 	const struct at f = { .pc = 64, .pointer = 1000 };
 
 	assert_int_equal(FOLLOW(f, ADD(24), 0x5b, RET), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.proved, 1);
 	assert_int_equal(c.now.sp, 32);
 	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_OWN);
 	assert_int_equal(FOLLOW(f, BRANCH(20), LOSE_RBP, ADD(16), POP_RBP, RET),
@@ -203,17 +206,24 @@ static void test_beginning(void **state)
 		memcpy(text + at, begins, sizeof(begins));
 		c.left = UNWIND_CODE_ALL;
 		f.pointer = 48;
+		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_POINTER);
+		if (at > 2000 || at < 1600) /* the way from there is too long to be followed */
+			assert_int_equal(c.proved, at > 2000);
 		f.pointer = 64;
+		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 		f.pointer = 48;
 		f.file = true;
+		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 		f.file = false;
 		c.left = 1 + UNWIND_CODE_BACK_COST * ((3000 - 3 - at - 9) / UNWIND_CODE_BACK);
+		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 		c.left = UNWIND_CODE_ALL;
 		memcpy(text + at + 9, ends, sizeof(ends));
+		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 	}
 }
@@ -225,13 +235,20 @@ static void test_room(void **state)
 	static const uint8_t small[] = { NOP, PUSH_RBP, SUB(0x60) };
 	static const uint8_t large[] = { NOP, PUSH_RBP, 0x48, 0x81, 0xec, 0, 2, 0, 0 };
 	static const uint8_t ends[] = { POP_RBP, RET };
+	uint32_t left;
 
 	memset(text, NOP, PAGE);
 	memcpy(text + 2000, small, sizeof(small));
 	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.proved, 1);
 	assert_int_equal(c.now.sp, 0x68);
 	assert_int_equal(c.now.fp, 0x60);
 	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_AT);
+	/* A recursion has the same frame again: once is enough. */
+	left = c.left;
+	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.left, left);
+	assert_int_equal(c.now.sp, 0x68);
 	memcpy(text + 2900, large, sizeof(large));
 	c.left = UNWIND_CODE_ALL;
 	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_STACK);
@@ -239,6 +256,41 @@ static void test_room(void **state)
 	memcpy(text + 2950, ends, sizeof(ends));
 	c.left = UNWIND_CODE_ALL;
 	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+}
+
+/* A beginning proves nothing when another function may stand between it and the frame. */
+static void test_other_between(void **state)
+{
+	const struct at f = { .pc = 3000, .pointer = 0x60 };
+	static const uint8_t framed[] = { NOP, PUSH_RBP, SET_RBP, SUB(0x60) };
+	static const uint8_t frameless[] = { NOP, PUSH_RBP, SUB(0x60) };
+	/* Java's ends ask for a safepoint between pop and ret; others jump to a place far away. */
+	static const uint8_t ends[][20] = {
+		{ ADD(0x60), POP_RBP, 0x49, 0x3b, 0xa7, 0x40, 3, 0, 0, 0x0f, 0x87, 0, 0, 0, 0,
+		  RET },
+		{ ADD(0x60), POP_RBP, JUMP(4), NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP,
+		  NOP },
+		{ 0xe9, 0, 0, 0, 0x10, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP,
+		  NOP },
+		{ 0x0f, 0x0b, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP,
+		  NOP },
+		{ 0x53, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP,
+		  NOP },
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(ends); i++) {
+		memset(text, NOP, PAGE);
+		memcpy(text + 2500, i % 2 ? framed : frameless,
+		       i % 2 ? sizeof(framed) : sizeof(frameless));
+		memcpy(text + 2600, ends[i / 2], sizeof(ends[0]));
+		if (text[2619] == 0)
+			text[2619] = NOP;
+		if (text[2618] == 0)
+			text[2618] = NOP;
+		c.left = UNWIND_CODE_ALL;
+		FOLLOW(f, STOP);
+		assert_int_equal(c.proved, 0);
+	}
 }
 
 static int map_text(void **state)
@@ -262,7 +314,7 @@ UNIT_TESTS(unwind_code)
 		TEST(test_own_pointer), TEST(test_not_its_own),	   TEST(test_by_stack),
 		TEST(test_leaf),	TEST(test_behind_the_end), TEST(test_jumps),
 		TEST(test_bounds),	TEST(test_budget),	   TEST(test_beginning),
-		TEST(test_room),
+		TEST(test_room),	TEST(test_other_between),
 	};
 
 	return cmocka_run_group_tests(tests, map_text, unmap_text);
