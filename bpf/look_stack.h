@@ -80,8 +80,8 @@ static long look_at_frame(__u32 i, struct look_walk *w)
 		pc |= SAMPLE_INTERRUPTED;
 	if (i > 0 && l->walk.by_pointer)
 		pc |= l->walk.adjacent ? SAMPLE_FOLLOWED | SAMPLE_ADJACENT : SAMPLE_FOLLOWED;
-	/* Without a cache: its entries would be torn where one reader preempts another. */
-	if (!unwind_walk_advance(&l->walk, w->ranges, w->process, NULL)) {
+	/* Without caches: their entries would be torn where one reader preempts another. */
+	if (!unwind_walk_advance(&l->walk, w->ranges, w->process, NULL, NULL)) {
 		if (i > 0)
 			return 1;
 		if (l->walk.stop_reason == UNWIND_END_CHANGED)

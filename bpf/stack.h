@@ -87,6 +87,14 @@ struct {
 	__type(value, struct unwind_cache);
 } stack_cache __weak SEC(".maps");
 
+/* Private, for the same reason. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_code_cache);
+} stack_code __weak SEC(".maps");
+
 enum stack_want {
 	STACK_USER = 1u << 1,
 	STACK_BUILD_ID = 1u << 2, /* user frames as struct frame_build_id, else addresses */
@@ -143,6 +151,7 @@ struct stack_tables {
 	struct unwind_ranges *ranges;
 	const struct unwind_process *process;
 	struct unwind_cache *cache;
+	struct unwind_code_cache *code;
 };
 
 /* What was found unchanged in the process counts on, as long as nothing has changed since. */
@@ -167,7 +176,8 @@ static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
 	ret_tables->ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
 	ret_tables->process = bpf_map_lookup_elem(&unwind_process, &number);
 	ret_tables->cache = bpf_map_lookup_elem(&stack_cache, &zero);
-	return ret_tables->ranges && ret_tables->process && ret_tables->cache;
+	ret_tables->code = bpf_map_lookup_elem(&stack_code, &zero);
+	return ret_tables->ranges && ret_tables->process && ret_tables->cache && ret_tables->code;
 }
 
 /*
@@ -185,7 +195,8 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 		pc |= b->walk.adjacent ? SAMPLE_FOLLOWED | SAMPLE_ADJACENT : SAMPLE_FOLLOWED;
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
-	if (!unwind_walk_advance(&b->walk, tables->ranges, tables->process, tables->cache)) {
+	if (!unwind_walk_advance(&b->walk, tables->ranges, tables->process, tables->cache,
+				 tables->code)) {
 		if (i > 0)
 			return 1;
 		if (b->walk.stop_reason == UNWIND_END_CHANGED)

@@ -7,8 +7,7 @@
  * A function that keeps a frame pointer shows it: it reads memory below the pointer, or sets its
  * stack pointer from it, before it changes it. One that has inherited the pointer of an earlier
  * function does neither. Of any other function the instructions up to its return say by how much
- * the stack pointer moves, and so where the return address is. Conditional branches are taken not
- * to branch: compilers keep the stack pointer the same on all paths to one instruction.
+ * the stack pointer moves, and so where the return address is.
  *
  * Only code is read, within the range that holds the frame. What it decides is which word of the
  * stack is taken for a return address, and that word becomes a frame only if it is an address of
@@ -17,237 +16,26 @@
 #ifndef TROCAR_BPF_UNWIND_CODE_H
 #define TROCAR_BPF_UNWIND_CODE_H
 
-#include "bpf/unwind.h"
-#include "bpf/unwind_insn.h"
-
-#define UNWIND_CODE_INSNS     160  /* that are followed for one frame */
-#define UNWIND_CODE_ALL	      1280 /* for one walk */
-#define UNWIND_CODE_JUMPS     16
-#define UNWIND_CODE_BACK      44u /* bytes that are searched at once before a frame */
-#define UNWIND_CODE_BACK_COST 1	  /* instructions that take as long */
-#define UNWIND_CODE_CUT	      3	  /* of what is searched, the bytes that may be in the next part */
-#define UNWIND_CODE_BACKS     93  /* 4 KiB */
-#define UNWIND_CODE_PAGE      4096u /* memory is resident or not by whole pages */
-
-#if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
-#define UNWIND_CODE_DECODES 0
-#else
-#define UNWIND_CODE_DECODES 1
-#endif
-
-enum unwind_code_answer {
-	UNWIND_CODE_UNKNOWN,
-	UNWIND_CODE_BY_POINTER, /* the frame pointer is this function's own */
-	UNWIND_CODE_BY_STACK,	/* the return address is at sp + now.sp, and fp as now.fp_is says */
-};
-
-/* What the frame pointer is at an instruction. */
-enum unwind_code_fp {
-	UNWIND_CODE_FP_OWN,   /* what the register held at the frame */
-	UNWIND_CODE_FP_LEVEL, /* the address sp + c->now.fp */
-	UNWIND_CODE_FP_AT,    /* the word that is at sp + c->now.fp */
-	UNWIND_CODE_FP_LOST,
-};
-
-/* Where the registers are. Levels are bytes from the stack pointer of the frame up. */
-struct unwind_code_state {
-	__u64 at; /* the next instruction; 0: none */
-	__s64 sp, fp;
-	__s64 saved; /* where the function has saved its own frame pointer since; 1: nowhere */
-	__u32 fp_is; /* enum unwind_code_fp */
-	__u32 calls;
-};
-
-/* A function while it is followed. */
-struct unwind_code {
-	struct unwind_code_state now;
-	struct unwind_code_state back;	 /* at the first jump that led back */
-	struct unwind_code_state branch; /* at the first branch */
-	__u64 start, end;		 /* of the range */
-	__u64 left_out;			 /* while `aside`: where a jump has led on */
-	__u64 read;			 /* where insn.code was read */
-	__s64 pointer;			 /* level that the frame pointer points to */
-	__u32 valid;			 /* bytes of insn.code */
-	__u32 jumps, jumps_back, branches, aside;
-	__u32 answer; /* enum unwind_code_answer */
-	__u32 proved; /* the answer is what the frame's own instructions say */
-	__u32 sets;   /* the beginning sets the frame pointer */
-	__s64 room;   /* that it makes; at most 0: no beginning was found */
-	__u64 begin, frame_at;
-	__u64 same_at; /* a frame of this walk whose beginning was proved: a recursion has it again
-			*/
-	__u32 lost;    /* the frame pointer is not the frame's */
-	__u32 leaf;    /* the frame is where the task left user mode */
-	__u32 made;    /* the code is in memory, not in a file */
-	__u32 left;    /* instructions that the walk may follow yet */
-	struct unwind_insn insn;
-};
-
-#define UNWIND_CODE_NOWHERE 1 /* no level of a saved register: those are multiples of 8 */
-
-#define UNWIND_CODE_INLINE static __attribute__((always_inline)) inline
-
-/* Reads the code at c->now.at. Returns 0, or -1 when it lies outside of the range or cannot be
- * read. */
-UNWIND_CODE_INLINE long unwind_code_fill(struct unwind_code *c)
-{
-	__u64 bytes = UNWIND_CODE_PAGE - (c->now.at & (UNWIND_CODE_PAGE - 1));
-
-	if (c->now.at < c->start || c->now.at >= c->end)
-		return -1;
-	c->read = c->now.at;
-	c->valid = sizeof(c->insn.code);
-	if (c->end - c->now.at < sizeof(c->insn.code))
-		c->valid = (__u32)(c->end - c->now.at);
-	if (unwind_read(c->insn.code, sizeof(c->insn.code), c->now.at) == 0)
-		return 0;
-	asm volatile("" : "+r"(bytes)); /* keeps the bound in a form that the verifier sees */
-	if (bytes >= sizeof(c->insn.code))
-		return -1;
-	c->valid = (__u32)bytes;
-	return unwind_read(c->insn.code, (__u32)bytes, c->now.at);
-}
-
-/* The frame pointer is loaded from `level`. */
-UNWIND_CODE_INLINE void unwind_code_load_fp(struct unwind_code *c, __s64 level)
-{
-	c->now.fp_is = level == c->now.saved ? UNWIND_CODE_FP_OWN : UNWIND_CODE_FP_AT;
-	c->now.fp = level;
-}
+#include "bpf/unwind_cache.h"
+#include "bpf/unwind_code_cache.h"
+#include "bpf/unwind_code_path.h"
 
 /*
- * Sets the answer at a return. The frame pointer is proved where it leads to the same place. Else
- * the place of the return address is what the instructions say, if they are this function's: a call
- * on the way, or the one that the frame waits for, may never return, and then another function
+ * Returns the answer at a return. The frame pointer is proved where it leads to the same place.
+ * Else the place of the return address is what the instructions say, if they are this function's: a
+ * call on the way, or the one that the frame waits for, may never return, and then another function
  * stands behind it. A whole one leaves the stack pointer where it is; of a part of one, which
  * compilers put aside in files only, a jump leads back.
  */
-UNWIND_CODE_INLINE void unwind_code_return(struct unwind_code *c)
+UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_returns(const struct unwind_code *c)
 {
-	__u32 straight = !c->now.calls && !c->jumps;
-
 	if (c->now.fp_is == UNWIND_CODE_FP_AT && c->now.fp == c->pointer &&
 	    c->now.sp == c->pointer + UNWIND_WORD)
-		c->answer = UNWIND_CODE_BY_POINTER;
-	else if (c->now.fp_is != UNWIND_CODE_FP_LEVEL && (straight || c->made) &&
-		 (c->now.sp > 0 || (c->now.sp == 0 && straight && c->leaf)))
-		c->answer = UNWIND_CODE_BY_STACK;
-}
-
-/*
- * Follows a jump that leads on, or back to what such a jump has left out: to code that compilers
- * put aside and back. Any other that leads back closes a loop, most likely, and what is behind it
- * belongs to the function: where the way there ends without a return, the first of them is followed
- * after all.
- */
-UNWIND_CODE_INLINE long unwind_code_jump(struct unwind_code *c, __s64 distance)
-{
-	__u64 to = c->now.at + (__u64)distance;
-
-	if (distance >= 0 && !c->aside)
-		c->left_out = c->now.at;
-	if (distance >= 0 || (c->aside && to >= c->left_out)) {
-		c->aside = distance >= 0;
-		c->now.at = to;
-	} else if (!c->jumps_back) {
-		c->back = c->now;
-		c->back.at = to;
-		c->jumps_back = 1;
-	}
-	return ++c->jumps > UNWIND_CODE_JUMPS;
-}
-
-/*
- * Goes on where the first jump led back, or at last where the first branch leads. Returns 1 when
- * there is neither.
- */
-UNWIND_CODE_INLINE long unwind_code_resume(struct unwind_code *c)
-{
-	c->aside = 0;
-	if (c->back.at) {
-		c->now = c->back;
-		c->back.at = 0;
-		return 0;
-	}
-	if (!c->branch.at)
-		return 1;
-	c->now = c->branch;
-	c->branch.at = 0;
-	return 0;
-}
-
-/*
- * Sets the stack pointer from the frame pointer, which ends the search if that is the frame's own,
- * and with `leave` loads the one that is saved there.
- */
-UNWIND_CODE_INLINE long unwind_code_leave(struct unwind_code *c, __u32 leave)
-{
-	if (c->now.fp_is == UNWIND_CODE_FP_OWN)
-		c->answer = UNWIND_CODE_BY_POINTER;
-	if (c->now.fp_is != UNWIND_CODE_FP_LEVEL)
-		return 1;
-	c->now.sp = c->now.fp + c->insn.value;
-	if (!leave)
-		return 0;
-	unwind_code_load_fp(c, c->now.fp);
-	c->now.sp += UNWIND_WORD;
-	return 0;
-}
-
-/* What one instruction does. Returns 1 when nothing more is to be learnt. */
-UNWIND_CODE_INLINE long unwind_code_apply(struct unwind_code *c, __u32 effect)
-{
-	__s64 value = c->insn.value;
-
-	switch (effect) {
-	case UNWIND_INSN_NONE:
-		return 0;
-	case UNWIND_INSN_SP_ADD:
-		c->now.sp += value;
-		return 0;
-	case UNWIND_INSN_CALL:
-		c->now.calls++;
-		return 0;
-	case UNWIND_INSN_SP_FROM_FP:
-	case UNWIND_INSN_LEAVE:
-		return unwind_code_leave(c, effect == UNWIND_INSN_LEAVE);
-	case UNWIND_INSN_FP_FROM_SP:
-		c->now.fp_is = UNWIND_CODE_FP_LEVEL;
-		c->now.fp = c->now.sp + value;
-		return 0;
-	case UNWIND_INSN_FP_PUSH:
-		c->now.sp -= UNWIND_WORD;
-		if (c->now.fp_is == UNWIND_CODE_FP_OWN)
-			c->now.saved = c->now.sp;
-		return 0;
-	case UNWIND_INSN_FP_STORE:
-		if (c->now.fp_is == UNWIND_CODE_FP_OWN)
-			c->now.saved = c->now.sp + value;
-		return 0;
-	case UNWIND_INSN_FP_POP:
-		unwind_code_load_fp(c, c->now.sp);
-		c->now.sp += UNWIND_WORD;
-		return 0;
-	case UNWIND_INSN_FP_LOAD:
-		unwind_code_load_fp(c, c->now.sp + value);
-		return 0;
-	case UNWIND_INSN_FP_LOST:
-		c->now.fp_is = UNWIND_CODE_FP_LOST;
-		return 0;
-	case UNWIND_INSN_BRANCH:
-		if (!c->branches++) {
-			c->branch = c->now;
-			c->branch.at += (__u64)value;
-		}
-		return 0;
-	case UNWIND_INSN_JUMP:
-		return unwind_code_jump(c, value);
-	case UNWIND_INSN_RETURN:
-		unwind_code_return(c);
-		return 1;
-	default:
-		return unwind_code_resume(c);
-	}
+		return UNWIND_CODE_BY_POINTER;
+	if (c->now.fp_is != UNWIND_CODE_FP_LEVEL && (c->straight || c->made) &&
+	    (c->now.sp > 0 || (c->now.sp == 0 && c->straight && c->leaf)))
+		return UNWIND_CODE_BY_STACK;
+	return UNWIND_CODE_UNKNOWN;
 }
 
 struct unwind_code_loop {
@@ -302,24 +90,38 @@ UNWIND_CODE_INLINE __u64 unwind_code_may_begin(const struct unwind_insn *i)
 	return found & UNWIND_CODE_HIGHS;
 }
 
-/* Sets the answer by the room that the beginning makes, behind which a return address is. */
-UNWIND_CODE_INLINE void unwind_code_begun(struct unwind_code *c)
+/* Returns the answer by the room that the beginning makes, behind which a return address is. */
+UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_begins(struct unwind_code *c)
 {
-	if (c->sets && c->room == c->pointer && !c->lost)
-		c->answer = UNWIND_CODE_BY_POINTER;
 	if (c->sets)
-		return;
+		return c->room == c->pointer && !c->lost ? UNWIND_CODE_BY_POINTER
+							 : UNWIND_CODE_UNKNOWN;
 	c->now.fp_is = UNWIND_CODE_FP_AT;
 	c->now.fp = c->room;
 	c->now.sp = c->room + UNWIND_WORD;
 	c->insn.value = 0;
-	c->answer = UNWIND_CODE_BY_STACK;
+	return UNWIND_CODE_BY_STACK;
+}
+
+/* Returns the answer by what was found. */
+UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_decide(struct unwind_code *c)
+{
+	switch (c->found) {
+	case UNWIND_CODE_POINTER:
+		return UNWIND_CODE_BY_POINTER;
+	case UNWIND_CODE_RETURN:
+		return unwind_code_returns(c);
+	case UNWIND_CODE_BEGIN:
+		return unwind_code_begins(c);
+	default:
+		return UNWIND_CODE_UNKNOWN;
+	}
 }
 
 /*
  * Searches the code that was read for the last instructions that begin a function: they save the
- * frame pointer, and set another or make room. Returns 1 when it has found them, or a function's
- * end.
+ * frame pointer, and set another or make room. Returns 1 when it has found them. An end on the way
+ * is noted: a function may have several.
  */
 UNWIND_GLOBAL int unwind_code_search(struct unwind_code *c)
 {
@@ -335,11 +137,11 @@ UNWIND_GLOBAL int unwind_code_search(struct unwind_code *c)
 		unwind_code_note(&left, i + 1, word >> 16 ^ UNWIND_CODE_LEFT);
 		unwind_code_note(&left, i + 1, word >> 16 ^ UNWIND_CODE_LEFT_1);
 	}
+	c->ends |= left > (set > room ? set : room);
 	if (!set && !room)
-		return left != 0;
+		return 0;
 	c->sets = set > room;
-	if (left <= (set > room ? set : room))
-		c->room = unwind_code_room(&c->insn, set > room ? set : room - 3);
+	c->room = unwind_code_room(&c->insn, set > room ? set : room - 3);
 	c->now.at += (set > room ? set : room) - sizeof(word);
 	return 1;
 }
@@ -359,35 +161,14 @@ static long unwind_code_back(__u32 n, struct unwind_code_loop *loop)
 	return unwind_code_may_begin(&c->insn) && unwind_code_search(c);
 }
 
-/* Decodes the next instruction. Returns its effect; UNWIND_INSN_END when it cannot be read. */
-UNWIND_CODE_INLINE __u32 unwind_code_next(struct unwind_code *c)
-{
-	__u64 offset = c->now.at - c->read;
-	__u32 effect;
-
-	if (offset > UNWIND_INSN_BYTES - UNWIND_INSN_MAX - 1 || offset >= c->valid) {
-		if (unwind_code_fill(c) != 0)
-			return UNWIND_INSN_END;
-		offset = 0;
-	}
-	c->insn.offset = (__u32)offset;
-	effect = (__u32)unwind_insn_read(&c->insn);
-	if (c->insn.offset + c->insn.bytes > c->valid)
-		return UNWIND_INSN_END;
-	c->left--;
-	c->now.at += c->insn.bytes;
-	return effect;
-}
-
 /* Follows one instruction. */
 static long unwind_code_insn(__u32 n, struct unwind_code_loop *loop)
 {
 	struct unwind_code *c = loop->code;
 	__u32 effect = unwind_code_next(c);
 
-	if (effect != UNWIND_INSN_END && c->insn.based && c->now.fp_is == UNWIND_CODE_FP_OWN &&
-	    !c->now.calls) {
-		c->answer = UNWIND_CODE_BY_POINTER;
+	if (c->insn.based && c->now.fp_is == UNWIND_CODE_FP_OWN && !c->now.calls) {
+		c->found = UNWIND_CODE_POINTER;
 		return 1;
 	}
 	return unwind_code_apply(c, effect);
@@ -402,6 +183,58 @@ UNWIND_CODE_INLINE __u32 unwind_code_agrees(const struct unwind_code *c)
 	       (c->now.fp_is == UNWIND_CODE_FP_LEVEL && c->now.fp - c->now.sp == c->room);
 }
 
+/* Sets the registers to where the function has them once it has made its frame. */
+UNWIND_CODE_INLINE void unwind_code_settle(struct unwind_code *c)
+{
+	c->now.sp = -c->room - UNWIND_WORD;
+	c->now.fp_is = UNWIND_CODE_FP_LEVEL;
+	c->now.fp = c->now.sp + c->room;
+}
+
+/*
+ * Goes on behind an end of the function, where a branch led that was taken with its frame: that far
+ * the function goes. Returns 1 where there is none. What lies before that place is not followed; a
+ * frame there is proved by its frame pointer.
+ */
+UNWIND_CODE_INLINE long unwind_code_pass_end(struct unwind_code *c)
+{
+	if (c->reach <= c->now.at)
+		return 1;
+	if (c->reach > c->frame_at) {
+		c->proved = c->sets;
+		return 1;
+	}
+	c->now.at = c->reach;
+	unwind_code_settle(c);
+	return 0;
+}
+
+/*
+ * Follows a branch or a jump on the way up. Behind a jump the registers are where a branch to that
+ * place has them: the last one that was taken with more on the stack, or any other.
+ */
+UNWIND_CODE_INLINE long unwind_code_up_jump(struct unwind_code *c, __u32 effect)
+{
+	__u64 to = c->now.at + (__u64)c->insn.value;
+	__u32 near = to >= c->begin && to <= c->frame_at + UNWIND_CODE_PAGE;
+
+	if (near && !unwind_code_agrees(c)) {
+		c->odd_at = to;
+		c->odd_sp = c->now.sp;
+	} else if (near && to > c->reach) {
+		c->reach = to;
+	}
+	if (effect == UNWIND_INSN_BRANCH)
+		return 0;
+	/* A jump with the frame, to a place near by, leads to a part of the function. */
+	if (!near || c->now.sp >= -UNWIND_WORD)
+		return unwind_code_pass_end(c);
+	unwind_code_settle(c);
+	if (c->odd_at == c->now.at)
+		c->now.sp = c->odd_sp;
+	return 0;
+}
+
 /*
  * Follows one instruction on the way from the beginning to the frame: that no function ends between
  * them is the proof that they are one. Levels count from the return address here.
@@ -410,50 +243,95 @@ static long unwind_code_up(__u32 n, struct unwind_code_loop *loop)
 {
 	struct unwind_code *c = loop->code;
 	__u32 effect;
-	__u64 to;
 
 	if (c->now.at >= c->frame_at) {
 		c->proved = c->now.at == c->frame_at && unwind_code_agrees(c);
 		return 1;
 	}
 	effect = unwind_code_next(c);
-	to = c->now.at + (__u64)c->insn.value;
-	if (effect == UNWIND_INSN_JUMP) /* with its frame, and to a place near by */
-		return c->now.sp >= -UNWIND_WORD || to < c->begin ||
-		       to > c->frame_at + UNWIND_CODE_PAGE;
-	if (effect == UNWIND_INSN_BRANCH)
-		return 0;
+	if (effect == UNWIND_INSN_JUMP || effect == UNWIND_INSN_BRANCH)
+		return unwind_code_up_jump(c, effect);
 	if (effect == UNWIND_INSN_RETURN || effect == UNWIND_INSN_END ||
 	    effect == UNWIND_INSN_LEAVE || effect == UNWIND_INSN_SP_FROM_FP)
-		return 1;
+		return unwind_code_pass_end(c);
 	return unwind_code_apply(c, effect);
 }
 
-/* Sets the state at the first instruction that is to be followed. */
-UNWIND_CODE_INLINE void unwind_code_start(struct unwind_code *c, __u64 at)
-{
-	c->now.at = at;
-	c->now.sp = c->now.fp = 0;
-	c->now.saved = UNWIND_CODE_NOWHERE;
-	c->now.fp_is = UNWIND_CODE_FP_OWN;
-	c->now.calls = 0;
-	c->read = at;
-	c->valid = 0;
-}
-
 /*
- * Follows the function of `f`, whose code lies in `range` (struct unwind_ranges), and takes the
- * instructions off c->left. Returns enum unwind_code_answer.
+ * Searches forward for what the function does with its frame, and in code that was made at run time
+ * then back for its beginning. Returns the answer.
  */
-UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_frame *f,
-				     __u64 range)
+UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_find(struct unwind_code *c)
 {
 	struct unwind_code_loop loop = { .code = c };
+	enum unwind_code_answer answer;
 
-	if (!UNWIND_CODE_DECODES || !c || !f)
+	bpf_loop(c->left < UNWIND_CODE_INSNS ? c->left : UNWIND_CODE_INSNS, unwind_code_insn, &loop,
+		 0);
+	answer = unwind_code_decide(c);
+	if (answer != UNWIND_CODE_UNKNOWN || !c->made ||
+	    c->frame_at - c->start <= UNWIND_CODE_BACK + UNWIND_CODE_CUT)
+		return answer;
+	c->now.at = c->frame_at - UNWIND_CODE_CUT;
+	bpf_loop(UNWIND_CODE_BACKS, unwind_code_back, &loop, 0);
+	if (c->room <= 0)
 		return UNWIND_CODE_UNKNOWN;
-	c->start = UNWIND_RANGE_PAGE(range) << UNWIND_RANGE_SHIFT;
-	c->end = c->start + (UNWIND_RANGE_PAGES(range) << UNWIND_RANGE_SHIFT);
+	c->found = UNWIND_CODE_BEGIN;
+	c->proved = 0;
+	c->begin = c->now.at;
+	c->reach = c->odd_at = 0;
+	unwind_code_start(c, c->begin);
+	bpf_loop(c->left, unwind_code_up, &loop, 0);
+	if (c->ends && !c->proved)
+		c->found = UNWIND_CODE_NOTHING;
+	return unwind_code_decide(c);
+}
+
+/* Takes what was found before of this frame from the cache. Returns 0 when that has nothing. */
+UNWIND_CODE_INLINE __u32 unwind_code_recall(struct unwind_code *c, const struct unwind_kept *kept)
+{
+	if (kept->range != c->key || kept->pc != c->known_as || kept->sum != c->sum)
+		return 0;
+	c->now.sp = kept->sp;
+	c->now.fp = kept->fp;
+	c->now.fp_is = kept->fp_is;
+	c->room = kept->room;
+	c->insn.value = kept->taken;
+	c->found = kept->found & UNWIND_KEPT_FOUND;
+	c->proved = kept->found & UNWIND_KEPT_PROVED ? 1 : 0;
+	c->sets = kept->found & UNWIND_KEPT_SETS ? 1 : 0;
+	c->straight = kept->found & UNWIND_KEPT_STRAIGHT ? 1 : 0;
+	return 1;
+}
+
+/* Keeps what was found, unless a level has too many bits. */
+UNWIND_CODE_INLINE void unwind_code_keep(const struct unwind_code *c, struct unwind_kept *kept)
+{
+	__u8 found = (__u8)c->found;
+
+	if (c->now.sp != (__s32)c->now.sp || c->now.fp != (__s32)c->now.fp ||
+	    c->room != (__s32)c->room)
+		return;
+	if (c->proved)
+		found |= UNWIND_KEPT_PROVED;
+	if (c->sets)
+		found |= UNWIND_KEPT_SETS;
+	if (c->straight)
+		found |= UNWIND_KEPT_STRAIGHT;
+	kept->range = c->key;
+	kept->pc = c->known_as;
+	kept->sum = c->sum;
+	kept->sp = (__s32)c->now.sp;
+	kept->fp = (__s32)c->now.fp;
+	kept->room = (__s32)c->room;
+	kept->taken = (__u16)c->insn.value;
+	kept->fp_is = (__u8)c->now.fp_is;
+	kept->found = found;
+}
+
+/* Sets the state at the frame. */
+UNWIND_CODE_INLINE void unwind_code_begin(struct unwind_code *c, const struct unwind_frame *f)
+{
 	unwind_code_start(c, f->pc);
 	if (f->fp_lost)
 		c->now.fp_is = UNWIND_CODE_FP_LOST;
@@ -461,33 +339,64 @@ UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_
 	c->jumps = c->jumps_back = c->branches = c->aside = 0;
 	c->pointer = (__s64)(f->fp - f->sp);
 	c->frame_at = f->pc;
+	c->known_as = f->pc | (f->exact ? UNWIND_CACHED_EXACT : 0);
 	c->leaf = f->exact;
 	c->lost = f->fp_lost;
 	c->proved = 1;
-	c->answer = UNWIND_CODE_UNKNOWN;
-	if (c->left == UNWIND_CODE_ALL)
-		c->same_at = 0;
-	if (c->same_at == f->pc) {
-		unwind_code_begun(c);
-		return (int)c->answer;
-	}
+	c->found = UNWIND_CODE_NOTHING;
 	c->room = 0;
-	bpf_loop(c->left < UNWIND_CODE_INSNS ? c->left : UNWIND_CODE_INSNS, unwind_code_insn, &loop,
-		 0);
-	if (c->answer != UNWIND_CODE_UNKNOWN || !c->made ||
-	    f->pc - c->start <= UNWIND_CODE_BACK + UNWIND_CODE_CUT)
-		return (int)c->answer;
-	c->now.at = f->pc - UNWIND_CODE_CUT;
-	bpf_loop(UNWIND_CODE_BACKS, unwind_code_back, &loop, 0);
-	if (c->room <= 0)
+	c->sets = c->straight = c->ends = 0;
+	c->insn.value = 0;
+}
+
+/*
+ * Finds the sum of the code at the frame. That of a file is not read: the walk has compared the
+ * file with the one of the table. Returns -1 when the code cannot be read.
+ */
+UNWIND_CODE_INLINE long unwind_code_sum(struct unwind_code *c)
+{
+	c->sum = 0;
+	if (!c->made)
+		return 0;
+	if (unwind_code_fill(c) != 0 || c->valid != sizeof(c->insn.code))
+		return -1;
+	c->sum = unwind_kept_sum(c->insn.words, UNWIND_INSN_BYTES / sizeof(__u64));
+	return 0;
+}
+
+/*
+ * Follows the function of `f`, whose code lies in `range` (struct unwind_ranges), and takes the
+ * instructions off c->left. What `cache` has of the frame is not searched for again; `key` is its
+ * UNWIND_CACHED_RANGE. Each walk finds at least one caller: a leaf may take half of the
+ * instructions, and what a frame did not find with the other half is kept as well. Returns enum
+ * unwind_code_answer. Without a cache (NULL) each frame is searched for.
+ */
+UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_frame *f,
+				     __u64 range, struct unwind_code_cache *cache, __u64 key)
+{
+	struct unwind_kept *kept = 0;
+	int answer;
+
+	if (!UNWIND_CODE_DECODES || !c || !f)
 		return UNWIND_CODE_UNKNOWN;
-	c->proved = 0;
-	c->begin = c->now.at;
-	unwind_code_start(c, c->begin);
-	bpf_loop(c->left, unwind_code_up, &loop, 0);
-	c->same_at = c->proved ? f->pc : 0;
-	unwind_code_begun(c);
-	return (int)c->answer;
+	c->start = UNWIND_RANGE_PAGE(range) << UNWIND_RANGE_SHIFT;
+	c->end = c->start + (UNWIND_RANGE_PAGES(range) << UNWIND_RANGE_SHIFT);
+	c->key = key;
+	unwind_code_begin(c, f);
+	if (cache && !f->fp_lost && unwind_code_sum(c) == 0) {
+		kept = f->exact ? unwind_kept_leaf(cache, f->pc)
+				: unwind_kept_caller(cache, c->place);
+		if (unwind_code_recall(c, kept))
+			return (int)unwind_code_decide(c);
+	}
+	c->others = f->exact ? c->left / 2 : 0;
+	c->left -= c->others;
+	c->given = c->left;
+	answer = (int)unwind_code_find(c);
+	if (kept && (c->left || c->given >= UNWIND_CODE_ALL / 2))
+		unwind_code_keep(c, kept);
+	c->left += c->others;
+	return answer;
 }
 
 #endif

@@ -248,8 +248,8 @@ UNWIND_INSN_INLINE __u32 unwind_insn_write_effect(const struct unwind_insn *i,
 {
 	__u32 wr = i->flags & WR ? o->reg : 0, wm = i->flags & WM && o->mod == 3 ? o->rm : 0;
 
-	if (i->rex & UNWIND_VEX && i->map == UNWIND_MAP_38 && (i->op & 0xf0) == 0xf0)
-		return UNWIND_INSN_END; /* bmi: it may write VEX's third operand */
+	if (i->rex & UNWIND_VEX && i->map == UNWIND_MAP_38 && (i->op == 0xf3 || i->op == 0xf6))
+		return UNWIND_INSN_END; /* blsr and its kin, mulx: they write VEX's third operand */
 	if (wr == UNWIND_SP || wm == UNWIND_SP)
 		return UNWIND_INSN_END;
 	return wr == UNWIND_FP || wm == UNWIND_FP ? UNWIND_INSN_FP_LOST : UNWIND_INSN_NONE;

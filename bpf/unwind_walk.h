@@ -181,7 +181,7 @@ UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
 {
 	struct unwind_rule rule = w->rule;
 
-	w->by_pointer = rule.cfa == UNWIND_CFA_POINTER;
+	w->by_pointer = rule.cfa == UNWIND_CFA_POINTER || rule.cfa == UNWIND_CFA_POINTER_OWN;
 	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, &rule);
 }
 
@@ -210,8 +210,70 @@ UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwi
 	return 0;
 }
 
-/* Steps w->frame to its caller by w->rule. */
-UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const struct unwind_ranges *r)
+/*
+ * Puts into the cache what the code of a file has shown of a return address, as if its table had
+ * it.
+ */
+UNWIND_APART void unwind_walk_learn(struct unwind_walk *w, struct unwind_cache *cache)
+{
+	struct unwind_cached *entry = &cache->entries[w->place & (UNWIND_CACHE_ENTRIES - 1)];
+	const struct unwind_code_state *now = &w->code.now;
+	__s64 cfa = now->sp + UNWIND_WORD, fp = now->fp - cfa;
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_POINTER_OWN };
+
+	if (w->frame.exact || w->frame.fp_lost || w->code.made || entry->pc != w->frame.pc)
+		return;
+	if (w->code.found == UNWIND_CODE_RETURN) {
+		if (!w->code.straight || w->code.insn.value || cfa != (__s32)cfa ||
+		    now->fp_is > UNWIND_CODE_FP_AT || now->fp_is == UNWIND_CODE_FP_LEVEL)
+			return;
+		rule.cfa = UNWIND_CFA_SP;
+		rule.cfa_offset = (__s32)cfa;
+		if (now->fp_is == UNWIND_CODE_FP_AT && fp != (__s16)fp)
+			return;
+		rule.fp_offset = now->fp_is == UNWIND_CODE_FP_AT ? (__s16)fp : 0;
+		rule.saved = UNWIND_SAVED(UNWIND_RA_CFA, now->fp_is == UNWIND_CODE_FP_AT
+								 ? UNWIND_FP_CFA
+								 : UNWIND_FP_SAME);
+	} else if (w->code.found != UNWIND_CODE_POINTER) {
+		return;
+	}
+	entry->rule = rule;
+}
+
+/*
+ * Steps w->frame to its caller by what its code says, or by the frame pointer: then w->adjacent
+ * says whether that cannot have left a frame out. The caches may be NULL.
+ */
+UNWIND_INLINE enum unwind_end unwind_walk_step_pointer(struct unwind_walk *w,
+						       const struct unwind_ranges *r,
+						       struct unwind_cache *cache,
+						       struct unwind_code_cache *kept)
+{
+	__u32 number = w->last & (UNWIND_RANGES - 1);
+	int answer;
+
+	w->code.made = *(const volatile __u64 *)&r->checks[number] == 0;
+	w->code.place = w->place;
+	answer =
+		unwind_code_follow(&w->code, &w->frame, *(const volatile __u64 *)&r->ranges[number],
+				   kept, UNWIND_CACHED_RANGE(w->table_generation, number));
+	if (answer != UNWIND_CODE_UNKNOWN && cache)
+		unwind_walk_learn(w, cache);
+	if (answer == UNWIND_CODE_BY_STACK && unwind_walk_step_code(w, r) == 0) {
+		w->by_pointer = 1;
+		w->adjacent = w->code.proved;
+		return UNWIND_END_NONE;
+	}
+	w->adjacent = (answer == UNWIND_CODE_BY_POINTER && w->code.proved) ||
+		      unwind_walk_is_adjacent(w, r);
+	return unwind_walk_step_any(w);
+}
+
+/* Steps w->frame to its caller by w->rule. The caches may be NULL. */
+UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const struct unwind_ranges *r,
+					       struct unwind_cache *cache,
+					       struct unwind_code_cache *kept)
 {
 	struct unwind_rule rule = w->rule;
 
@@ -219,23 +281,11 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 	w->by_pointer = 0;
 	if (unwind_apply_plain(&w->frame, &rule))
 		return UNWIND_END_NONE;
+	w->adjacent = 1;
 	/* Called from here, not from a function in between: BPF programs share 512 bytes of stack.
 	 */
-	if (rule.cfa == UNWIND_CFA_POINTER) {
-		__u32 number = w->last & (UNWIND_RANGES - 1);
-		int answer;
-
-		w->code.made = *(const volatile __u64 *)&r->checks[number] == 0;
-		answer = unwind_code_follow(&w->code, &w->frame,
-					    *(const volatile __u64 *)&r->ranges[number]);
-		if (answer == UNWIND_CODE_BY_STACK && unwind_walk_step_code(w, r) == 0) {
-			w->by_pointer = 1;
-			w->adjacent = w->code.proved;
-			return UNWIND_END_NONE;
-		}
-		w->adjacent = (answer == UNWIND_CODE_BY_POINTER && w->code.proved) ||
-			      unwind_walk_is_adjacent(w, r);
-	}
+	if (rule.cfa == UNWIND_CFA_POINTER)
+		return unwind_walk_step_pointer(w, r, cache, kept);
 	return unwind_walk_step_any(w);
 }
 
@@ -338,10 +388,11 @@ UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct un
 /*
  * Returns 1 when w->frame is a frame of the stack, and has then stepped w->frame to its caller or
  * set w->stop_reason. Returns 0, with w->stop_reason set, when the frame lies in no range or in one
- * whose file has changed.
+ * whose file has changed. The caches may be NULL.
  */
 UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, const struct unwind_ranges *r,
-					const struct unwind_process *p, struct unwind_cache *cache)
+					const struct unwind_process *p, struct unwind_cache *cache,
+					struct unwind_code_cache *kept)
 {
 	if (!unwind_walk_find_rule(w, r, p, cache)) {
 		w->stop_reason = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
@@ -351,7 +402,7 @@ UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, const struct unwi
 		w->stop_reason = UNWIND_END_CHANGED;
 		return 0;
 	}
-	w->stop_reason = unwind_walk_step(w, r);
+	w->stop_reason = unwind_walk_step(w, r, cache, kept);
 	return 1;
 }
 

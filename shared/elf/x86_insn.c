@@ -349,7 +349,8 @@ static bool read_group(const struct decoder *d, struct x86_insn *insn)
 /* Reads which registers any other instruction writes. */
 static void read_written(const struct decoder *d, struct x86_insn *insn)
 {
-	bool general = d->map == MAP_38 && d->op >= 0xf2; /* may write VEX's third operand */
+	/* blsr and its kin, mulx: they write VEX's third operand. */
+	bool general = d->map == MAP_38 && (d->op == 0xf3 || d->op == 0xf6);
 	bool sp = false, fp = false;
 
 	if (d->flags & WR) {

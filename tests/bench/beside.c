@@ -65,9 +65,10 @@ static struct {
 /* Maps of the sampler's own, in which two copies must not meet: all else is the agent's. */
 static bool is_own(const char *name)
 {
-	static const char *const own[] = { "stack_scratch",   "stack_cache", "phases",
-					   "kernel_stack_sc", "orc_",	     ".rodata",
-					   "totals" };
+	static const char *const own[] = {
+		"stack_scratch",   "stack_cache", "stack_code", "phases",
+		"kernel_stack_sc", "orc_",	  ".rodata",	"totals"
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (!strncmp(name, own[i], strlen(own[i])) || strstr(name, ".rodata"))

@@ -58,7 +58,7 @@ static void borrow_maps(const char *dir)
 			tool_die("a map of %s", path);
 		map = bpf_object__find_map_by_name(b.skel->obj, map_info.name);
 		if (map && map != b.skel->maps.stack_scratch && map != b.skel->maps.stack_cache &&
-		    bpf_map__reuse_fd(map, map_fd) < 0)
+		    map != b.skel->maps.stack_code && bpf_map__reuse_fd(map, map_fd) < 0)
 			tool_die("map %s", map_info.name);
 		close(map_fd);
 	}

@@ -265,8 +265,8 @@ def test_runtimes(t):
     """Runtimes with compilers of their own: by the instructions of their code; Go has call frame information."""
     programs = Programs(t)
     for name, begin, chains, limit in (
-            ("node", node, (), 85), ("java, PreserveFramePointer", java("-XX:+PreserveFramePointer"), (), 20),
-            ("java, as it is", java(), (), 70),
+            ("node", node, (), 85), ("java, PreserveFramePointer", java("-XX:+PreserveFramePointer"), (), 95),
+            ("java, as it is", java(), (), 85),
             ("Go", golang, ("main.works < ... < runtime.goexit.abi0",
                             "sort.Slice < main.sortsGoods < main.works < ... < runtime.goexit.abi0"), 97)):
         try:

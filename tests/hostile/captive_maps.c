@@ -118,8 +118,9 @@ static void try_closed(struct captive *c)
  */
 static void try_private(struct captive *c, uint32_t first, uint32_t last)
 {
-	static const char *const private[] = { "orc_areas",  "orc_rows",    "orc_places",
-					       "orc_blocks", "stack_cache", "stack_scratch" };
+	static const char *const private[] = { "orc_areas",    "orc_rows",   "orc_places",
+					       "orc_blocks",   "stack_code", "stack_cache",
+					       "stack_scratch" };
 	uint32_t id;
 
 	for (size_t i = 0; i < ARRAY_SIZE(private); i++)

@@ -26,6 +26,8 @@ struct at {
 };
 
 static struct unwind_code c;
+static struct unwind_code_cache *cache, kept;
+static uint64_t key;
 
 static int follow(struct at f, const uint8_t *code, size_t bytes)
 {
@@ -36,7 +38,7 @@ static int follow(struct at f, const uint8_t *code, size_t bytes)
 
 	memcpy(text + f.pc, code, bytes);
 	c.made = !f.file;
-	return unwind_code_follow(&c, &frame, UNWIND_RANGE((uintptr_t)text / PAGE, 1));
+	return unwind_code_follow(&c, &frame, UNWIND_RANGE((uintptr_t)text / PAGE, 1), cache, key);
 }
 
 #define FOLLOW(f, ...) \
@@ -62,6 +64,9 @@ static int clear(void **state)
 {
 	memset(text, STOP, 2 * PAGE);
 	c = (struct unwind_code){ .left = UNWIND_CODE_ALL };
+	kept = (struct unwind_code_cache){};
+	cache = NULL;
+	key = 1;
 	return 0;
 }
 
@@ -71,6 +76,8 @@ static void test_own_pointer(void **state)
 	const struct at f = { .pc = 64, .pointer = 48 };
 
 	assert_int_equal(FOLLOW(f, READ_BELOW, STOP), UNWIND_CODE_BY_POINTER);
+	/* Java's interpreter goes on so behind a call: mov -0x10(%rbp),%rsp. */
+	assert_int_equal(FOLLOW(f, 0x48, 0x8b, 0x65, 0xf0, STOP), UNWIND_CODE_BY_POINTER);
 	assert_int_equal(FOLLOW(f, CALL, LEAVE, RET), UNWIND_CODE_BY_POINTER);
 	assert_int_equal(FOLLOW(f, 0x48, 0x89, 0xec, POP_RBP, RET), UNWIND_CODE_BY_POINTER);
 	assert_int_equal(FOLLOW(f, 0x48, 0x8d, 0x65, 0xf0, 0x5b, POP_RBP, RET),
@@ -206,24 +213,19 @@ static void test_beginning(void **state)
 		memcpy(text + at, begins, sizeof(begins));
 		c.left = UNWIND_CODE_ALL;
 		f.pointer = 48;
-		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_POINTER);
 		if (at > 2000 || at < 1600) /* the way from there is too long to be followed */
 			assert_int_equal(c.proved, at > 2000);
 		f.pointer = 64;
-		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 		f.pointer = 48;
 		f.file = true;
-		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 		f.file = false;
 		c.left = 1 + UNWIND_CODE_BACK_COST * ((3000 - 3 - at - 9) / UNWIND_CODE_BACK);
-		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 		c.left = UNWIND_CODE_ALL;
 		memcpy(text + at + 9, ends, sizeof(ends));
-		c.same_at = 0;
 		assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 	}
 }
@@ -235,7 +237,6 @@ static void test_room(void **state)
 	static const uint8_t small[] = { NOP, PUSH_RBP, SUB(0x60) };
 	static const uint8_t large[] = { NOP, PUSH_RBP, 0x48, 0x81, 0xec, 0, 2, 0, 0 };
 	static const uint8_t ends[] = { POP_RBP, RET };
-	uint32_t left;
 
 	memset(text, NOP, PAGE);
 	memcpy(text + 2000, small, sizeof(small));
@@ -244,11 +245,6 @@ static void test_room(void **state)
 	assert_int_equal(c.now.sp, 0x68);
 	assert_int_equal(c.now.fp, 0x60);
 	assert_int_equal(c.now.fp_is, UNWIND_CODE_FP_AT);
-	/* A recursion has the same frame again: once is enough. */
-	left = c.left;
-	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_STACK);
-	assert_int_equal(c.left, left);
-	assert_int_equal(c.now.sp, 0x68);
 	memcpy(text + 2900, large, sizeof(large));
 	c.left = UNWIND_CODE_ALL;
 	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_STACK);
@@ -256,6 +252,137 @@ static void test_room(void **state)
 	memcpy(text + 2950, ends, sizeof(ends));
 	c.left = UNWIND_CODE_ALL;
 	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+}
+
+/* Follows twice, and returns what the second had to follow. */
+static uint32_t again(struct at f, const uint8_t *code, size_t bytes)
+{
+	struct unwind_code first;
+	int answer;
+	uint32_t left;
+
+	c.left = UNWIND_CODE_ALL;
+	answer = follow(f, code, bytes);
+	first = c;
+	left = c.left;
+	c.now = (struct unwind_code_state){ .sp = 3, .fp = 5, .fp_is = UNWIND_CODE_FP_LEVEL };
+	c.proved = 7;
+	assert_int_equal(follow(f, code, bytes), answer);
+	if (answer != UNWIND_CODE_UNKNOWN)
+		assert_int_equal(c.proved, first.proved);
+	if (answer == UNWIND_CODE_BY_STACK) {
+		assert_int_equal(c.now.sp, first.now.sp);
+		assert_int_equal(c.now.fp_is, first.now.fp_is);
+		if (c.now.fp_is == UNWIND_CODE_FP_AT)
+			assert_int_equal(c.now.fp, first.now.fp);
+		assert_int_equal(c.insn.value, first.insn.value);
+	}
+	return left - c.left;
+}
+
+#define AGAIN(f, ...) \
+	again(f, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+/* What a frame has shown is kept, of a leaf apart from what its address shows of a caller. */
+static void test_kept(void **state)
+{
+	const struct at f = { .pc = 3000, .pointer = 48 };
+	const struct at leaf = { .pc = 3000, .pointer = 48, .leaf = true };
+
+	assert_int_equal(AGAIN(f, ADD(24), 0x5b, RET), 3);
+	cache = &kept;
+	assert_int_equal(AGAIN(f, ADD(24), 0x5b, RET), 0);
+	assert_int_equal(AGAIN(f, ADD(8), 0xc2, 0x10, 0), 0);
+	assert_int_equal(AGAIN(f, LOSE_RBP, ADD(16), RET), 0);
+	assert_int_equal(AGAIN(f, ADD(16), POP_RBP, RET), 0);
+	assert_int_equal(AGAIN(f, ADD(48), POP_RBP, RET), 0);
+	assert_int_equal(AGAIN(f, READ_BELOW, STOP), 0);
+	assert_int_equal(AGAIN(f, STOP), 0);
+	assert_int_equal(AGAIN(leaf, ADD(24), 0x5b, RET), 0);
+	assert_int_equal(AGAIN(leaf, PUSH_RBP, SET_RBP, LEAVE, RET), 0);
+	assert_int_equal(c.now.sp, 0);
+	assert_int_equal(AGAIN(f, PUSH_RBP, SET_RBP, LEAVE, RET), 0);
+	memcpy(text + 2900, (const uint8_t[]){ NOP, PUSH_RBP, SUB(0x60), NOP, NOP }, 8);
+	memset(text + 2908, NOP, 92);
+	kept = (struct unwind_code_cache){};
+	assert_int_equal(AGAIN(f, STOP), 0);
+	assert_int_equal(c.now.sp, 0x68);
+	assert_int_equal(c.proved, 1);
+}
+
+/* What is kept depends neither on the frame pointer nor on what another frame's was. */
+static void test_kept_of_any_frame(void **state)
+{
+	struct at f = { .pc = 3000, .pointer = 48 };
+
+	cache = &kept;
+	assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	f.pointer = 64;
+	assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_BY_STACK);
+	assert_int_equal(c.now.fp, 48);
+	memset(text + 2900, NOP, 100);
+	memcpy(text + 2900, (const uint8_t[]){ NOP, PUSH_RBP, SET_RBP, SUB(48) }, 9);
+	f.pointer = 48;
+	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_BY_POINTER);
+	f.pointer = 64;
+	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
+}
+
+/* Other code at the address, another range, another table: it is searched for again. */
+static void test_kept_no_longer(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 48 };
+
+	cache = &kept;
+	assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	for (uint32_t i = 0; i < UNWIND_INSN_BYTES; i++) {
+		uint32_t left = c.left;
+
+		assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+		assert_int_equal(c.left, left);
+		text[64 + i] ^= 0x80;
+		unwind_code_follow(&c,
+				   &(struct unwind_frame){ .pc = (uintptr_t)text + 64,
+							   .sp = 0x10000,
+							   .fp = 0x10030 },
+				   UNWIND_RANGE((uintptr_t)text / PAGE, 1), cache, key);
+		assert_int_not_equal(c.left, left);
+		text[64 + i] ^= 0x80;
+		FOLLOW(f, ADD(48), POP_RBP, RET);
+		c.left = UNWIND_CODE_ALL;
+	}
+	key = 2;
+	assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	assert_int_equal(c.left, UNWIND_CODE_ALL - 3);
+}
+
+/* What a walk had no instructions left for is no answer, unless it had nearly all. */
+static void test_kept_whole(void **state)
+{
+	const struct at f = { .pc = 64, .pointer = 48 };
+	const struct at far = { .pc = 3000, .pointer = 48 };
+	const struct at leaf = { .pc = 3000, .pointer = 48, .leaf = true };
+
+	cache = &kept;
+	c.left = 2;
+	assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_UNKNOWN);
+	c.left = UNWIND_CODE_ALL;
+	assert_int_equal(FOLLOW(f, ADD(48), POP_RBP, RET), UNWIND_CODE_BY_POINTER);
+	memset(text, NOP, 2 * PAGE);
+	memcpy(text + 500, (const uint8_t[]){ PUSH_RBP, SET_RBP, SUB(48) }, 8);
+	for (uint32_t left = UNWIND_CODE_ALL / 2 - 1; left <= UNWIND_CODE_ALL / 2; left++) {
+		c.left = left;
+		assert_int_equal(FOLLOW(far, NOP), UNWIND_CODE_BY_POINTER);
+		assert_int_equal(c.proved, 0);
+		assert_int_equal(c.left, 0);
+		c.left = left;
+		assert_int_equal(FOLLOW(far, NOP), UNWIND_CODE_BY_POINTER);
+		assert_int_equal(c.proved, 0);
+		assert_int_equal(c.left, left < UNWIND_CODE_ALL / 2 ? 0 : left);
+	}
+	c.left = UNWIND_CODE_ALL;
+	FOLLOW(leaf, NOP);
+	assert_int_equal(c.left, UNWIND_CODE_ALL / 2);
 }
 
 /* A beginning proves nothing when another function may stand between it and the frame. */
@@ -293,6 +420,46 @@ static void test_other_between(void **state)
 	}
 }
 
+/*
+ * A function may return in its middle: where a branch of it leads behind the return, with its
+ * frame, that is still the function.
+ */
+static void test_behind_a_return(void **state)
+{
+	struct at f = { .pc = 3000, .pointer = 0x60 };
+	static const uint8_t framed[] = { NOP, PUSH_RBP, SET_RBP, SUB(0x60) };
+	static const uint8_t frameless[] = { NOP, PUSH_RBP, SUB(0x60) };
+	static const uint8_t end[] = { ADD(0x60), POP_RBP, RET };
+	/* jz to an offset from the branch's end: to before the frame, to behind it, before the end.
+	 */
+	static const struct {
+		int32_t distance;
+		bool pops, framed, frameless; /* whether each is proved */
+	} branches[] = { { 200, false, true, true },
+			 { 700, false, true, false },
+			 { 20, false, false, false },
+			 { 700, true, false, false },
+			 { 1 << 20, false, false, false } };
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(branches); i++) {
+		uint8_t branch[6] = { 0x0f, 0x84 };
+		bool is_framed = i % 2;
+
+		memset(text, NOP, PAGE);
+		memcpy(text + 2500, is_framed ? framed : frameless,
+		       is_framed ? sizeof(framed) : sizeof(frameless));
+		memcpy(branch + 2, &branches[i / 2].distance, 4);
+		if (branches[i / 2].pops)
+			memcpy(text + 2515, (const uint8_t[]){ ADD(0x60), POP_RBP }, 5);
+		memcpy(text + 2520, branch, sizeof(branch));
+		memcpy(text + 2600, end, sizeof(end));
+		c.left = UNWIND_CODE_ALL;
+		FOLLOW(f, STOP);
+		assert_int_equal(c.proved,
+				 is_framed ? branches[i / 2].framed : branches[i / 2].frameless);
+	}
+}
+
 static int map_text(void **state)
 {
 	text = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -311,10 +478,22 @@ static int unmap_text(void **state)
 UNIT_TESTS(unwind_code)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_own_pointer), TEST(test_not_its_own),	   TEST(test_by_stack),
-		TEST(test_leaf),	TEST(test_behind_the_end), TEST(test_jumps),
-		TEST(test_bounds),	TEST(test_budget),	   TEST(test_beginning),
-		TEST(test_room),	TEST(test_other_between),
+		TEST(test_own_pointer),
+		TEST(test_not_its_own),
+		TEST(test_by_stack),
+		TEST(test_leaf),
+		TEST(test_behind_the_end),
+		TEST(test_jumps),
+		TEST(test_bounds),
+		TEST(test_budget),
+		TEST(test_beginning),
+		TEST(test_room),
+		TEST(test_other_between),
+		TEST(test_kept),
+		TEST(test_kept_of_any_frame),
+		TEST(test_kept_no_longer),
+		TEST(test_kept_whole),
+		TEST(test_behind_a_return),
 	};
 
 	return cmocka_run_group_tests(tests, map_text, unmap_text);

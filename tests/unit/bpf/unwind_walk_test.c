@@ -58,7 +58,7 @@ static enum unwind_end walk(uint64_t pc, const uint64_t *sp, const void *fp, str
 	};
 	unwind_begin(&w->frame);
 	taking_cache = (struct unwind_cache){ 0 }; /* tables change here under one filling */
-	while (unwind_walk_advance(w, &ranges, &process, &taking_cache) &&
+	while (unwind_walk_advance(w, &ranges, &process, &taking_cache, &taking_code) &&
 	       w->stop_reason == UNWIND_END_NONE)
 		;
 	return w->stop_reason;

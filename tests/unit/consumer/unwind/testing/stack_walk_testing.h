@@ -58,6 +58,7 @@ static inline __u64 taking_fill(struct unwind_ranges *r, const struct unwind_pro
 
 /* What the walks have found, of all that are not to start without. */
 static struct unwind_cache taking_cache;
+static struct unwind_code_cache taking_code;
 static __u64 taking_changes; /* of the memory map, plus 1; 0: they are not counted */
 
 /* Walks from `from` by a table that is published; `before` may be NULL. */
@@ -79,7 +80,7 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 			before(&w, t);
 		pc = w.frame.pc;
 		followed = t->count && w.by_pointer ? (w.adjacent ? 2 : 1) : 0;
-		if (!unwind_walk_advance(&w, r, p, &taking_cache) && t->count > 0)
+		if (!unwind_walk_advance(&w, r, p, &taking_cache, &taking_code) && t->count > 0)
 			break;
 		t->followed[t->count] = followed;
 		t->frames[t->count++] = pc;
