@@ -218,6 +218,7 @@ static __noinline int meet_cpu(struct account_cpu *cpu, struct watch_answers *an
 	if (cpu->task != (__u64)prev) {
 		cpu->since_ns = 0;
 		cpu->stretches = 0;
+		cpu->mixes = 0;
 	}
 	watch_answers_forget(answers);
 	cpu->cgroup_id = prev->pid ? task_keys_cgroup(kernel_cast_task(prev)) : 0;

@@ -38,6 +38,17 @@ struct account_stretch {
 
 #define STRETCHES 128
 
+#define MIX_CGROUPS 4
+#define MIX_NS	    1000000 /* at least */
+#define MIXES	    128
+
+/* Private: how a CPU was divided before its stretches: from `from_ns` on, until the next mix. */
+struct account_mix {
+	__u64 from_ns;
+	__u64 cgroup_id[MIX_CGROUPS];
+	__u64 ns[MIX_CGROUPS]; /* 0: no cgroup */
+};
+
 /* Private: the thread that came to a CPU last, and which cgroups had that CPU before. */
 struct account_cpu {
 	__u64 task;	   /* address of its struct task_struct */
@@ -54,7 +65,9 @@ struct account_cpu {
 	__u32 reading;	   /* account_readings then */
 	__u32 last;	   /* number of the last stretch */
 	__u32 stretches;   /* how many are known, at most STRETCHES */
+	__u32 last_mix, mixes; /* likewise */
 	struct account_stretch stretch[STRETCHES];
+	struct account_mix mix[MIXES];
 };
 
 struct {

@@ -3,6 +3,8 @@
  * account_queue.h: how threads waited for a CPU, and who had it meanwhile. There is no hook where a
  * wait begins. But when a thread comes to a CPU the scheduler knows since when it waited for that
  * one, and each CPU remembers which cgroups it had last: so the wait is split up when it is over.
+ * Cgroups that take turns of some microseconds would fill that memory within one wait: of what it
+ * has no room for, the sums of each millisecond are kept.
  */
 #ifndef TROCAR_BPF_ACCOUNT_QUEUE_H
 #define TROCAR_BPF_ACCOUNT_QUEUE_H
@@ -20,6 +22,29 @@ struct {
 	__type(value, __u64);
 } queue_neighbours SEC(".maps");
 
+/* Adds a stretch that lies before all that are known. Of a fifth cgroup in a mix nothing is kept.
+ */
+static __always_inline void account_mix_add(struct account_cpu *cpu,
+					    const struct account_stretch *s, __u64 until_ns)
+{
+	struct account_mix *m = &cpu->mix[cpu->last_mix % MIXES];
+
+	if (!cpu->mixes || s->from_ns - m->from_ns >= MIX_NS) {
+		cpu->last_mix++;
+		m = &cpu->mix[cpu->last_mix % MIXES];
+		__builtin_memset(m, 0, sizeof(*m));
+		m->from_ns = s->from_ns;
+		if (cpu->mixes < MIXES)
+			cpu->mixes++;
+	}
+	for (int i = 0; i < MIX_CGROUPS; i++)
+		if (!m->ns[i] || m->cgroup_id[i] == s->cgroup_id) {
+			m->cgroup_id[i] = s->cgroup_id;
+			m->ns[i] += until_ns - s->from_ns;
+			return;
+		}
+}
+
 /*
  * Notes that the CPU goes to a thread of another cgroup; 0: it goes idle. As long as it stays with
  * one nothing is written, and nobody asks for the time.
@@ -31,10 +56,12 @@ static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cg
 
 	cpu->last++;
 	s = &cpu->stretch[cpu->last % STRETCHES];
-	s->cgroup_id = cgroup_id;
-	s->from_ns = now_ns;
 	if (cpu->stretches < STRETCHES)
 		cpu->stretches++;
+	else
+		account_mix_add(cpu, s, cpu->stretch[(cpu->last + 1) % STRETCHES].from_ns);
+	s->cgroup_id = cgroup_id;
+	s->from_ns = now_ns;
 }
 
 /* A wait for a CPU, as it is split up from its end to its begin. */
@@ -42,7 +69,8 @@ struct account_wait {
 	const struct account_cpu *cpu;
 	struct thread_queue *queue;
 	__u64 from_ns, until_ns;
-	__u64 cgroup_id; /* of the thread */
+	__u64 cgroup_id;	  /* of the thread */
+	__u64 mixes_ns, mixed_ns; /* of it in mixes, and of that what they know of */
 	__u32 slot, pad;
 };
 
@@ -67,12 +95,17 @@ static __always_inline __u32 charge_other(const struct account_wait *wait, __u64
 	return QUEUE_OTHERS;
 }
 
-static __always_inline __u32 charge_cgroup(const struct account_wait *wait, __u64 cgroup_id,
-					   __u64 ns)
+static __noinline int charge_cgroup(const struct account_wait *wait, __u64 cgroup_id, __u64 ns)
 {
+	__u32 behind = QUEUE_IDLE;
+
 	if (cgroup_id == wait->cgroup_id)
-		return QUEUE_SIBLINGS;
-	return cgroup_id ? charge_other(wait, cgroup_id, ns) : QUEUE_IDLE;
+		behind = QUEUE_SIBLINGS;
+	else if (cgroup_id)
+		behind = charge_other(wait, cgroup_id, ns);
+	if (behind < QUEUE_BEHIND_)
+		wait->queue->behind_ns[behind] += ns;
+	return 0;
 }
 
 /* Charges what is left of the wait to the stretch so far back. Returns 1 when nothing is left. */
@@ -82,15 +115,42 @@ static long split_wait(__u64 back, struct account_wait *wait)
 	const struct account_stretch *s = &cpu->stretch[(cpu->last - (__u32)back) % STRETCHES];
 	__u64 begin_ns = s->from_ns > wait->from_ns ? s->from_ns : wait->from_ns;
 	__u64 ns = wait->until_ns - begin_ns;
-	__u32 behind;
 
 	if (back >= cpu->stretches)
 		return 1;
 	if ((__s64)ns <= 0)
 		return 0;
-	behind = charge_cgroup(wait, s->cgroup_id, ns);
-	if (behind < QUEUE_BEHIND_)
-		wait->queue->behind_ns[behind] += ns;
+	charge_cgroup(wait, s->cgroup_id, ns);
+	wait->until_ns = begin_ns;
+	return begin_ns == wait->from_ns;
+}
+
+#define MIX_SHARE_BITS 16
+
+/*
+ * The same with a cgroup of the mix so far back: it gets its share of what lies in the wait. Each
+ * mix ends where the one behind it begins.
+ */
+static long split_mix(__u64 i, struct account_wait *wait)
+{
+	const struct account_cpu *cpu = wait->cpu;
+	__u32 back = (__u32)i / MIX_CGROUPS, number = i % MIX_CGROUPS;
+	const struct account_mix *m = &cpu->mix[(cpu->last_mix - back) % MIXES];
+	__u64 begin_ns = m->from_ns > wait->from_ns ? m->from_ns : wait->from_ns;
+	__u64 ns = wait->until_ns - begin_ns, whole_ns = wait->until_ns - m->from_ns, part_ns;
+
+	if (back >= cpu->mixes)
+		return 1;
+	if ((__s64)ns <= 0 || (__s64)whole_ns <= 0)
+		return 0;
+	part_ns = ((m->ns[number] << MIX_SHARE_BITS) / whole_ns * ns) >> MIX_SHARE_BITS;
+	if (part_ns) {
+		charge_cgroup(wait, m->cgroup_id[number], part_ns);
+		wait->mixed_ns += part_ns;
+	}
+	if (number < MIX_CGROUPS - 1)
+		return 0;
+	wait->mixes_ns += ns;
 	wait->until_ns = begin_ns;
 	return begin_ns == wait->from_ns;
 }
@@ -109,8 +169,11 @@ static __noinline int account_queue_split(const struct account_cpu *cpu, __u32 s
 	if (split_wait(0, &wait) || split_wait(1, &wait))
 		goto out;
 	bpf_loop(STRETCHES, split_wait, &wait, 0);
+	if (wait.until_ns != wait.from_ns)
+		bpf_loop(MIXES * MIX_CGROUPS, split_mix, &wait, 0);
 out:
-	queue->behind_ns[QUEUE_UNSEEN] += wait.until_ns - wait.from_ns;
+	queue->behind_ns[QUEUE_UNSEEN] +=
+		wait.until_ns - wait.from_ns + wait.mixes_ns - wait.mixed_ns;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * account_queue.c: waits for a CPU by length, and who had it meanwhile, against what the kernel
  * itself and the threads know.
  */
+#include <fcntl.h>
 #include <sched.h>
 
 #include "account_fixture.h"
@@ -191,6 +192,76 @@ static void behind_both(void **state)
 	assert_true(right);
 }
 
+/* Passes one byte on, from a pipe to another one. */
+static void take_turns(void *context)
+{
+	const int *fd = context;
+	char byte;
+
+	while (read(fd[0], &byte, 1) == 1 && write(fd[1], &byte, 1) == 1)
+		;
+}
+
+/*
+ * Whether a wait behind two cgroups that take turns of some microseconds is theirs, however often
+ * they do.
+ */
+static bool is_right_behind_turns(void)
+{
+	struct fixture f = begin(NULL, 0);
+	struct account_record before, after;
+	pid_t pid[3] = { harness_spawn("t-burn", "burn", f.dir) };
+	uint64_t id[2], ran = 0, blamed = 0;
+	struct waited w;
+	int pipes[2][2];
+	char dir[4096];
+	bool right;
+
+	assert_int_equal(pipe2(pipes[0], O_CLOEXEC), 0);
+	assert_int_equal(pipe2(pipes[1], O_CLOEXEC), 0);
+	for (int i = 0; i < 2; i++) {
+		int ends[2] = { pipes[i][0], pipes[!i][1] };
+
+		id[i] = harness_group(f.h, i ? "turns-1" : "turns-0", dir);
+		pid[1 + i] = harness_start(take_turns, ends, dir);
+	}
+	for (int i = 0; i < 3; i++)
+		pin(pid[i], 0);
+	assert_int_equal(write(pipes[0][1], "", 1), 1);
+	harness_sleep_ms(100);
+	read_accounts(&f, pid[0], &before);
+	for (int i = 0; i < 2; i++) {
+		ran -= ran_ns(pid[1 + i]);
+		blamed -= blamed_ns(&f, id[i]);
+	}
+	harness_sleep_ms(WINDOW_MS);
+	read_accounts(&f, pid[0], &after);
+	for (int i = 0; i < 2; i++) {
+		ran += ran_ns(pid[1 + i]);
+		blamed += blamed_ns(&f, id[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		harness_kill(pid[i]);
+	for (int i = 0; i < 4; i++)
+		close(pipes[i / 2][i % 2]);
+	w = compare(&before, &after);
+	right = has_counted(&w) && is_near(w.behind_ns[QUEUE_UNSEEN], 0, &w) &&
+		is_near(blamed, w.behind_ns[QUEUE_OTHERS], &w) && ran > blamed * 3 / 4;
+	if (!right)
+		print_waited(&w);
+	end(&f);
+	return right;
+}
+
+static void behind_turns(void **state)
+{
+	bool right = false;
+
+	for (int i = 0; i < TRIES && !right; i++)
+		right = is_right_behind_turns();
+	assert_true(right);
+}
+
 /* In the watched group: sleeps a millisecond, again and again. */
 static void nap(void *context)
 {
@@ -322,9 +393,13 @@ static void moved_while_waiting(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(behind_a_sibling), cmocka_unit_test(behind_a_neighbour),
-		cmocka_unit_test(behind_both),	    cmocka_unit_test(wakes_up),
-		cmocka_unit_test(table_is_full),    cmocka_unit_test(moved_while_waiting),
+		cmocka_unit_test(behind_a_sibling),
+		cmocka_unit_test(behind_a_neighbour),
+		cmocka_unit_test(behind_both),
+		cmocka_unit_test(behind_turns),
+		cmocka_unit_test(wakes_up),
+		cmocka_unit_test(table_is_full),
+		cmocka_unit_test(moved_while_waiting),
 	};
 
 	harness_main(argc, argv);
