@@ -32,7 +32,8 @@ static __always_inline __u64 event_ring_wake_flag(__u64 now)
 	__u32 zero = 0;
 	__u64 *woken_ns = bpf_map_lookup_elem(&event_wake, &zero);
 
-	if (!woken_ns || now - *woken_ns < EVENT_WAKE_NS)
+	/* Another CPU may have woken it after `now` was read. */
+	if (!woken_ns || (__s64)(now - *woken_ns) < (__s64)EVENT_WAKE_NS)
 		return BPF_RB_NO_WAKEUP;
 	*woken_ns = now;
 	return BPF_RB_FORCE_WAKEUP;
