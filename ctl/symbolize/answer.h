@@ -19,8 +19,11 @@
 #define ANSWER_PLACES	  (1 + ANSWER_INLINED)
 #define ANSWER_BYTES	  (32u << 10) /* of a message */
 
+/* Without padding: it is part of a key of a pool. */
 struct answer_question {
 	uint64_t offset; /* in the file */
+	uint32_t caller; /* 1: it is a return address, and the call stands before it */
+	uint32_t zero;
 };
 
 /* A function, and where in its source the address is. NULL: not known. */

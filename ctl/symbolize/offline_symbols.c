@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shared/elf/build_id.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
@@ -27,8 +28,8 @@ struct offline_place {
 
 /* Without padding, as all keys of pools. */
 struct place_key {
-	uint64_t offset;
-	uint32_t build, zero;
+	struct answer_question place;
+	uint64_t build;
 };
 
 int offline_symbols_init(struct offline_symbols *s, bool lines)
@@ -207,8 +208,8 @@ static int keep_name(struct offline_symbols *s, const struct answer *answer, uin
 }
 
 /* Asks the build's resolver, and keeps what it says. */
-static int ask_resolver(struct offline_symbols *s, struct offline_build *b, uint64_t offset,
-			struct offline_place *place)
+static int ask_resolver(struct offline_symbols *s, struct offline_build *b,
+			const struct answer_question *question, struct offline_place *place)
 {
 	struct answer answer;
 	int r;
@@ -218,7 +219,7 @@ static int ask_resolver(struct offline_symbols *s, struct offline_build *b, uint
 		return 0;
 	}
 	b->used = ++s->asked;
-	r = resolver_ask(&b->resolver, offset, s->data, &answer);
+	r = resolver_ask(&b->resolver, question, s->data, &answer);
 	if (r < 0) {
 		stop_resolver(s, b, r == -ETIMEDOUT);
 		b->useless = true;
@@ -242,12 +243,24 @@ static void give_frame(const struct offline_symbols *s, const struct offline_pla
 	*ret_frame = frame;
 }
 
-/* The build's number, with its row. */
+/*
+ * The build's number, with its row. An id of a few bytes was made by hand, and different files have
+ * it: of those each path is a build of its own.
+ */
 static int find_build(struct offline_symbols *s, const struct json_text *build_id,
-		      uint32_t *ret_build)
+		      const struct json_text *module, uint32_t *ret_build)
 {
-	int r = pool_put(&s->builds, build_id->data, build_id->bytes, ret_build);
+	char key[2 * BUILD_ID_BYTES_MIN + DEBUG_FILES_PATH];
+	size_t bytes = build_id->bytes;
+	int r;
 
+	if (bytes >= sizeof(key) - DEBUG_FILES_PATH) {
+		r = pool_put(&s->builds, build_id->data, bytes, ret_build);
+	} else {
+		memcpy(key, build_id->data, bytes);
+		take_path(module, key + bytes);
+		r = pool_put(&s->builds, key, bytes + strlen(key + bytes), ret_build);
+	}
 	if (r < 0)
 		return r;
 	return pool_grow(&s->budget, (void **)&s->known, &s->known_space, *ret_build + 1,
@@ -255,26 +268,27 @@ static int find_build(struct offline_symbols *s, const struct json_text *build_i
 }
 
 static int find_place(struct offline_symbols *s, const struct json_text *build_id,
-		      const struct json_text *module, uint64_t offset,
+		      const struct json_text *module, const struct answer_question *question,
 		      struct offline_frame *ret_frame)
 {
 	struct offline_place place = { .name = NO_TEXT, .source = NO_TEXT };
-	struct place_key key = { .offset = offset };
+	struct place_key key = { .place = *question };
 	struct offline_build *b;
-	uint32_t number;
+	uint32_t number, build;
 	int r;
 
-	r = find_build(s, build_id, &key.build);
+	r = find_build(s, build_id, module, &build);
 	if (r < 0)
 		return r;
+	key.build = build;
 	if (pool_find(&s->places, &key, sizeof(key), &number) == 0) {
 		give_frame(s, &s->answers[number], ret_frame);
 		return 0;
 	}
-	b = &s->known[key.build];
+	b = &s->known[build];
 	r = start_resolver(s, b, build_id, module);
 	if (r == 0)
-		r = ask_resolver(s, b, offset, &place);
+		r = ask_resolver(s, b, question, &place);
 	/* What could not be asked may be once another line names another path. */
 	if (r == 0 && (b->resolver.pid || b->useless)) {
 		r = pool_put(&s->places, &key, sizeof(key), &number);
@@ -290,7 +304,7 @@ static int find_place(struct offline_symbols *s, const struct json_text *build_i
 }
 
 int offline_symbols_find(struct offline_symbols *s, const struct json_text *build_id,
-			 const struct json_text *module, uint64_t offset,
+			 const struct json_text *module, const struct answer_question *place,
 			 struct offline_frame *ret_frame)
 {
 	int r;
@@ -299,9 +313,9 @@ int offline_symbols_find(struct offline_symbols *s, const struct json_text *buil
 		*ret_frame = (struct offline_frame){ .unnamed = UNNAMED_NO_BUILD_ID };
 		return 0;
 	}
-	r = find_place(s, build_id, module, offset, ret_frame);
+	r = find_place(s, build_id, module, place, ret_frame);
 	if (r != -ENOSPC)
 		return r;
 	forget_all(s);
-	return find_place(s, build_id, module, offset, ret_frame);
+	return find_place(s, build_id, module, place, ret_frame);
 }

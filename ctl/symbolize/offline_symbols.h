@@ -47,9 +47,9 @@ struct offline_frame {
 int offline_symbols_init(struct offline_symbols *s, bool lines);
 void offline_symbols_done(struct offline_symbols *s);
 
-/* Looks up the place `offset` of a build; `module` is where its file may be. 0 or -ENOMEM. */
+/* Looks up a place of a build; `module` is where its file may be. 0 or -ENOMEM. */
 int offline_symbols_find(struct offline_symbols *s, const struct json_text *build_id,
-			 const struct json_text *module, uint64_t offset,
+			 const struct json_text *module, const struct answer_question *place,
 			 struct offline_frame *ret_frame);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "shared/elf/elf_call.h"
 #include "shared/elf/elf_layout.h"
 
 static struct elf_image make_image(int fd)
@@ -97,12 +98,37 @@ void resolve_close(struct resolve *r)
 	elf_reader_done(&r->layout);
 }
 
-/* Takes the name of the function that holds the offset; false when none does. */
-static bool take_name(struct resolve *r, uint64_t offset, struct answer *answer)
+static bool has_call(void *context, uint64_t offset)
+{
+	const struct resolve *r = context;
+
+	return r->code.fd < 0 || elf_call_ends_at(&r->code, offset);
+}
+
+/* Returns the name of the function at a place, with its first offset; NULL: there is none. */
+static const char *find_name(struct resolve *r, const struct answer_question *place,
+			     uint64_t *ret_start)
+{
+	if (!r->symbols)
+		return NULL;
+	if (!place->caller)
+		return elf_symbols_find(r->symbols, place->offset, ret_start);
+	return elf_symbols_find_caller(r->symbols, place->offset, &(struct elf_code){ has_call, r },
+				       ret_start);
+}
+
+/*
+ * Takes the name of the function at the place; false when there is none. place->offset becomes that
+ * of the instruction which was running: before a return address, unless the function was entered
+ * there.
+ */
+static bool take_name(struct resolve *r, struct answer_question *place, struct answer *answer)
 {
 	uint64_t start;
-	const char *raw = r->symbols ? elf_symbols_find(r->symbols, offset, &start) : NULL;
+	const char *raw = find_name(r, place, &start);
 
+	if (place->caller && place->offset && !(raw && start == place->offset))
+		place->offset--;
 	if (!raw)
 		return false;
 	if (demangle(raw, r->name)) {
@@ -114,14 +140,14 @@ static bool take_name(struct resolve *r, uint64_t offset, struct answer *answer)
 	return true;
 }
 
-void resolve_find(struct resolve *r, uint64_t offset, struct answer *ret_answer)
+void resolve_find(struct resolve *r, struct answer_question place, struct answer *ret_answer)
 {
 	struct answer answer = { .unnamed = r->unnamed, .n = 1 };
 	uint64_t address;
 
-	if (!take_name(r, offset, &answer) && !answer.unnamed)
+	if (!take_name(r, &place, &answer) && !answer.unnamed)
 		answer.unnamed = r->symbols->cut ? UNNAMED_TOO_LARGE : UNNAMED_NO_SYMBOL;
-	if (r->lines.dwarf && elf_reader_address(&r->layout, offset, &address))
+	if (r->lines.dwarf && elf_reader_address(&r->layout, place.offset, &address))
 		resolve_lines_find(&r->lines, address, &answer);
 	*ret_answer = answer;
 }

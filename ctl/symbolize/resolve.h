@@ -38,7 +38,7 @@ struct resolve {
 void resolve_open(struct resolve *r, int code_fd, int debug_fd, bool lines);
 void resolve_close(struct resolve *r);
 
-/* What is at an offset of the file. The texts live until the next call. */
-void resolve_find(struct resolve *r, uint64_t offset, struct answer *ret_answer);
+/* What is at a place of the file. The texts live until the next call. */
+void resolve_find(struct resolve *r, struct answer_question place, struct answer *ret_answer);
 
 #endif

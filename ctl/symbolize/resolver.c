@@ -75,7 +75,7 @@ static _Noreturn void serve_questions(int fd, const struct debug_files_pair *pai
 		struct answer answer;
 		size_t bytes;
 
-		resolve_find(&resolve, question.offset, &answer);
+		resolve_find(&resolve, question, &answer);
 		bytes = answer_write(&answer, data);
 		if (send(fd, data, bytes, MSG_NOSIGNAL) != (ssize_t)bytes)
 			break;
@@ -104,15 +104,14 @@ int resolver_start(const struct debug_files_pair *pair, bool lines, struct resol
 	return 0;
 }
 
-int resolver_ask(const struct resolver *r, uint64_t offset, char data[ANSWER_BYTES],
-		 struct answer *ret_answer)
+int resolver_ask(const struct resolver *r, const struct answer_question *place,
+		 char data[ANSWER_BYTES], struct answer *ret_answer)
 {
-	struct answer_question question = { .offset = offset };
 	struct pollfd ready = { .fd = r->fd, .events = POLLIN };
 	ssize_t n;
 	int e;
 
-	if (send(r->fd, &question, sizeof(question), MSG_NOSIGNAL) != (ssize_t)sizeof(question))
+	if (send(r->fd, place, sizeof(*place), MSG_NOSIGNAL) != (ssize_t)sizeof(*place))
 		return -EPIPE;
 	do
 		e = poll(&ready, 1, RESOLVER_WAIT_MS);

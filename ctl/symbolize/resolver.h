@@ -30,11 +30,11 @@ struct resolver {
 int resolver_start(const struct debug_files_pair *pair, bool lines, struct resolver *ret_resolver);
 
 /*
- * Asks what is at a file offset; the texts of *ret_answer stand in `data`. 0; -EPIPE: the process
- * has ended; -ETIMEDOUT; -EBADMSG: no answer. Behind a failure it is of no use.
+ * Asks what is at a place of the file; the texts of *ret_answer stand in `data`. 0; -EPIPE: the
+ * process has ended; -ETIMEDOUT; -EBADMSG: no answer. Behind a failure it is of no use.
  */
-int resolver_ask(const struct resolver *r, uint64_t offset, char data[ANSWER_BYTES],
-		 struct answer *ret_answer);
+int resolver_ask(const struct resolver *r, const struct answer_question *place,
+		 char data[ANSWER_BYTES], struct answer *ret_answer);
 
 /* Ends it. A stuck one goes by itself, when its time is over or ours. */
 void resolver_stop(struct resolver *r, bool stuck);

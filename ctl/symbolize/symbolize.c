@@ -44,7 +44,7 @@ struct symbolize {
 	size_t n;
 	uint64_t faults, split, incomplete;
 	uint64_t named, by[UNNAMED_COUNT_]; /* frames that came without a name */
-	uint64_t others;		    /* of the kernel, or compiled at run time */
+	uint64_t others;		    /* of the kernel, or in memory without a file */
 	uint64_t user, with_source;	    /* frames of files, and those with a source line */
 	int error;			    /* what ends it: -ENOMEM */
 };
@@ -119,10 +119,10 @@ static int look_up(struct symbolize *s, const struct event_frame *f, bool caller
 	}
 	if (f->fn.data && !s->source)
 		return 0;
-	/* A return address stands behind the call, which may be the function's last instruction. */
 	if (f->has_offset)
-		r = offline_symbols_find(&s->symbols, &f->build_id, &f->module,
-					 f->offset - (caller && f->offset), &found);
+		r = offline_symbols_find(
+			&s->symbols, &f->build_id, &f->module,
+			&(struct answer_question){ .offset = f->offset, .caller = caller }, &found);
 	if (f->fn.data)
 		found.name = NULL;
 	count_frame(s, f, &found);
@@ -314,7 +314,8 @@ static void tell_totals(struct symbolize *s)
 			fprintf(err, "  %" PRIu64 " %s: %s\n", s->by[i],
 				unnamed_word((enum unnamed)i), unnamed_help((enum unnamed)i));
 	if (s->others)
-		fprintf(err, "  %" PRIu64 " of the kernel, or compiled at run time\n", s->others);
+		fprintf(err, "  %" PRIu64 " of the kernel, or in memory without a file\n",
+			s->others);
 	missing_tell(&s->missing, err);
 	if (s->source)
 		fprintf(err,

@@ -39,9 +39,10 @@ static const struct {
 	  "stacks end in app, which was built without frame pointers: "
 	  "-fno-omit-frame-pointer keeps them" },
 	{ "[anon]", "no_perf_map", true,
-	  "[anon]: compiled at run time, and no /tmp/perf-PID.map names it: start the "
-	  "program so that it writes one (a JVM that runs, JDK 17 and later: jcmd PID "
-	  "Compiler.perfmap)" },
+	  "[anon]: in memory without a file, and no /tmp/perf-PID.map names it: what was "
+	  "compiled at run time can be named when the program writes one (a JVM that runs, "
+	  "JDK 17 and later: jcmd PID Compiler.perfmap), what was moved out of its file, as "
+	  "for huge pages, cannot" },
 	/* The file has none, has some, and what it has could not be read. */
 	{ "/opt/app", NULL, true,
 	  "stacks end in app, which was built without frame pointers: "

@@ -8,6 +8,7 @@
 #include "ctl/symbolize/debug_files.h"
 #include "ctl/symbolize/resolve.h"
 #include "shared/elf/debug_file.h"
+#include "shared/elf/elf_call.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
@@ -62,7 +63,7 @@ static void test_layouts(void **state)
 			struct resolve r;
 
 			resolve_open(&r, code, debug, true);
-			resolve_find(&r, facts.at, &answer);
+			resolve_find(&r, (struct answer_question){ facts.at }, &answer);
 			check_places(&answer);
 			resolve_close(&r);
 			seen++;
@@ -80,13 +81,39 @@ static void test_without_lines(void **state)
 
 	assert_true(specimens_facts("pie", &facts));
 	resolve_open(&r, code, -1, false);
-	resolve_find(&r, facts.at, &answer);
+	resolve_find(&r, (struct answer_question){ facts.at }, &answer);
 	assert_int_equal(answer.n, 1);
 	assert_string_equal(answer.places[0].fn, "specimen_telling");
 	assert_null(answer.places[0].file);
-	resolve_find(&r, 0, &answer);
+	resolve_find(&r, (struct answer_question){ 0 }, &answer);
 	assert_int_equal(answer.unnamed, UNNAMED_NO_SYMBOL);
-	resolve_find(&r, UINT64_MAX, &answer);
+	resolve_find(&r, (struct answer_question){ UINT64_MAX }, &answer);
+	assert_int_equal(answer.unnamed, UNNAMED_NO_SYMBOL);
+	resolve_close(&r);
+}
+
+/*
+ * A return address belongs to the call before it, and where its function begins without one to that
+ * function, as the agent names it (finding B14).
+ */
+static void test_return_addresses(void **state)
+{
+	_cleanup_close_ int code = specimens_open("pie.full");
+	struct specimens_facts facts = { 0 };
+	struct answer answer;
+	struct resolve r;
+	uint64_t first;
+
+	assert_true(specimens_facts("pie", &facts));
+	resolve_open(&r, code, -1, true);
+	resolve_find(&r, (struct answer_question){ facts.at + 1, .caller = 1 }, &answer);
+	check_places(&answer);
+	assert_non_null(elf_symbols_find(r.symbols, facts.at, &first));
+	assert_false(elf_call_ends_at(&r.code, first));
+	resolve_find(&r, (struct answer_question){ first, .caller = 1 }, &answer);
+	assert_string_equal(answer.places[0].fn, "specimen_telling");
+	assert_true(answer.places[0].line > 0);
+	resolve_find(&r, (struct answer_question){ 0, .caller = 1 }, &answer);
 	assert_int_equal(answer.unnamed, UNNAMED_NO_SYMBOL);
 	resolve_close(&r);
 }
@@ -99,11 +126,11 @@ static void test_no_sound_file(void **state)
 
 	assert_int_equal(io_write_full(fd, "\177ELF and no more", 16), 0);
 	resolve_open(&r, fd, -1, true);
-	resolve_find(&r, 0, &answer);
+	resolve_find(&r, (struct answer_question){ 0 }, &answer);
 	assert_int_equal(answer.unnamed, UNNAMED_BAD_FILE);
 	resolve_close(&r);
 	resolve_open(&r, -1, -1, true);
-	resolve_find(&r, 0, &answer);
+	resolve_find(&r, (struct answer_question){ 0 }, &answer);
 	assert_int_equal(answer.unnamed, UNNAMED_BAD_FILE);
 	resolve_close(&r);
 }
@@ -126,7 +153,7 @@ static void test_cut_files(void **state)
 
 		assert_int_equal(io_write_full(fd, data, cut), 0);
 		resolve_open(&r, fd, -1, true);
-		resolve_find(&r, facts.at, &answer);
+		resolve_find(&r, (struct answer_question){ facts.at }, &answer);
 		assert_int_equal(answer_read(message, answer_write(&answer, message), &back), 0);
 		resolve_close(&r);
 	}
@@ -176,10 +203,10 @@ static void test_huge_table(void **state)
 		uint64_t at;
 		int fd = open_huge_table(mib[i], &r, &at);
 
-		resolve_find(&r, at, &answer);
+		resolve_find(&r, (struct answer_question){ at }, &answer);
 		assert_non_null(answer.places[0].fn);
 		assert_string_equal(answer.places[0].fn, "specimen_telling");
-		resolve_find(&r, UINT32_MAX, &answer);
+		resolve_find(&r, (struct answer_question){ UINT32_MAX }, &answer);
 		assert_int_equal(answer.unnamed, i ? UNNAMED_TOO_LARGE : UNNAMED_NO_SYMBOL);
 		resolve_close(&r);
 		close(fd);
@@ -224,7 +251,7 @@ static void compare_place(struct both *b, uint64_t offset)
 	struct symbol_name name;
 	struct answer answer;
 
-	resolve_find(&b->command, offset, &answer);
+	resolve_find(&b->command, (struct answer_question){ offset }, &answer);
 	if (symbols_user(b->agent, b->module, offset, false, &name) < 0) {
 		if (answer.places[0].fn)
 			fail_msg("0x%jx: %s, but the agent says %s", (uintmax_t)offset,
@@ -378,6 +405,7 @@ UNIT_TESTS(resolve)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layouts),
 		cmocka_unit_test(test_without_lines),
+		cmocka_unit_test(test_return_addresses),
 		cmocka_unit_test(test_no_sound_file),
 		cmocka_unit_test(test_cut_files),
 		cmocka_unit_test(test_huge_table),

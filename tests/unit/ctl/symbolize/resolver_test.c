@@ -42,11 +42,12 @@ static void test_asks_and_ends(void **state)
 	assert_true(specimens_facts("pie", &facts));
 	start("pie.full", &r);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(resolver_ask(&r, facts.at, data, &answer), 0);
+		assert_int_equal(
+			resolver_ask(&r, &(struct answer_question){ facts.at }, data, &answer), 0);
 		assert_string_equal(answer.places[0].fn, "specimen_telling");
 		assert_int_equal(answer.n, 3);
 	}
-	assert_int_equal(resolver_ask(&r, 1, data, &answer), 0);
+	assert_int_equal(resolver_ask(&r, &(struct answer_question){ 1 }, data, &answer), 0);
 	assert_int_equal(answer.unnamed, UNNAMED_NO_SYMBOL);
 	pid = r.pid;
 	resolver_stop(&r, false);
@@ -67,7 +68,7 @@ static void test_confined(void **state)
 	confine_by(confine);
 	test_asks_and_ends(state);
 	start("pie.full", &r);
-	assert_int_equal(resolver_ask(&r, 1, data, &answer), 0);
+	assert_int_equal(resolver_ask(&r, &(struct answer_question){ 1 }, data, &answer), 0);
 	snprintf(path, sizeof(path), "/proc/%d/status", r.pid);
 	assert_int_equal(io_read_file(AT_FDCWD, path, 65536, &status, &bytes), 0);
 	assert_non_null(strstr(status, "\nSeccomp:\t2\n"));
@@ -89,10 +90,12 @@ static void test_shrinking_file(void **state)
 	assert_int_equal(io_read_fd(whole, 1 << 20, &bytes, &n), 0);
 	assert_int_equal(io_write_full(pair.code, bytes, n), 0);
 	assert_int_equal(resolver_start(&pair, true, &r), 0);
-	assert_int_equal(resolver_ask(&r, 1, data, &answer), 0); /* it has its symbols */
+	assert_int_equal(resolver_ask(&r, &(struct answer_question){ 1 }, data, &answer),
+			 0); /* it has its symbols */
 	assert_int_equal(ftruncate(pair.code, 0), 0);
-	assert_int_equal(resolver_ask(&r, 0x1140, data, &answer), -EPIPE);
-	assert_int_equal(resolver_ask(&r, 1, data, &answer), -EPIPE);
+	assert_int_equal(resolver_ask(&r, &(struct answer_question){ 0x1140 }, data, &answer),
+			 -EPIPE);
+	assert_int_equal(resolver_ask(&r, &(struct answer_question){ 1 }, data, &answer), -EPIPE);
 	resolver_stop(&r, false);
 	close(pair.code);
 }
@@ -104,7 +107,7 @@ static void test_killed(void **state)
 
 	start("pie.full", &r);
 	assert_int_equal(kill(r.pid, SIGKILL), 0);
-	assert_int_equal(resolver_ask(&r, 1, data, &answer), -EPIPE);
+	assert_int_equal(resolver_ask(&r, &(struct answer_question){ 1 }, data, &answer), -EPIPE);
 	resolver_stop(&r, false);
 }
 

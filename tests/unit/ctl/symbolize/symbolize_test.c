@@ -85,6 +85,23 @@ static void test_missing(void **state)
 	assert_null(strstr(events_err, "debuginfod"));
 }
 
+/* An id of two bytes says nothing: each path is a file of its own (finding B8). */
+static void test_short_ids(void **state)
+{
+	char module[512], both[sizeof(lines)];
+
+	specimens_path(module, "one.short");
+	write_frame(module, "0102", facts.at, "");
+	snprintf(both, sizeof(both), "%s", lines);
+	specimens_path(module, "two.short");
+	write_frame(module, "0102", facts.at, "");
+	snprintf(both + strlen(both), sizeof(both) - strlen(both), "%s", lines);
+	events_write(both);
+	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
+	assert_non_null(strstr(events_out, "\"fn\":\"specimen_telling\""));
+	assert_non_null(strstr(events_out, "\"fn\":\"specimen_of_two\""));
+}
+
 static void test_other_build(void **state)
 {
 	char module[512];
@@ -192,7 +209,7 @@ static void test_other_kinds(void **state)
 				  "\"why\":\"no_mapping\",\"module\":null,\"kind\":\"user\"}"));
 	assert_int_equal(events_command("symbolize", events_file, "--source", NULL), COMMAND_FINE);
 	assert_non_null(strstr(events_err, "0 frames named, 3 still without a name"));
-	assert_non_null(strstr(events_err, "2 of the kernel, or compiled at run time"));
+	assert_non_null(strstr(events_err, "2 of the kernel, or in memory without a file"));
 	assert_non_null(strstr(events_err, "1 no_build_id: "));
 }
 
@@ -237,6 +254,7 @@ UNIT_TESTS(symbolize)
 		TEST(by_module),     TEST(by_folder),	TEST(missing),	    TEST(other_build),
 		TEST(named_frame),   TEST(caller),	TEST(interrupted),  TEST(passes_through),
 		TEST(missing_parts), TEST(other_kinds), TEST(hostile_file), TEST(options),
+		TEST(short_ids),
 	};
 
 	specimens_dir = argv[1];
