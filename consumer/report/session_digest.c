@@ -139,6 +139,7 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 	enum unwind_end end = gap ? UNWIND_END_UNPROVED : frame_name_end(stack, frames, n);
 
 	s->samples[signal][quality] += stack->count;
+	s->stood_ns[signal] += stack->weight_ns;
 	s->frames += n * stack->count;
 	for (size_t i = 0; i < n; i++)
 		if (!frames[i].fn)

@@ -49,6 +49,7 @@ struct summary {
 	struct tally modules; /* unnamed frames by module and reason */
 	struct tally broken;  /* samples by the module in which their chain ended early, and why */
 	uint64_t samples[SIGNAL_COUNT_][QUALITY_COUNT_]; /* by the signal that took the stack */
+	uint64_t stood_ns[SIGNAL_COUNT_];		 /* for so long they stand */
 	/* samples of unwound stacks, by how they ended */
 	uint64_t ends[UNWIND_END_COUNT_];
 	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */

@@ -13,8 +13,9 @@
 
 #include "consumer/rules/budget.h"
 
-#define LINE_BYTES_SESSION ((uint64_t)16 << 20)
 #define LINE_BYTES_HOUR	   ((uint64_t)256 << 20) /* of one owner */
+#define LINE_BYTES_SESSION LINE_BYTES_HOUR
+#define LINE_BYTES_NAMED   ((uint64_t)8 << 20)	 /* of a session, with names */
 #define LINE_BYTES_LEAST   ((uint64_t)256 << 10) /* of a session whose owner has used up the hour */
 #define LINE_BYTES_OWNERS  256			 /* with a budget each; those beyond share one */
 
@@ -38,12 +39,12 @@ struct line_allowance {
 };
 
 /*
- * Whether frames are to be written without names: half of the bytes are used. What is left is for
- * the stacks that follow: module and offset say as much to `trocar symbolize`.
+ * Whether frames are to be written without names: half of the bytes are used, or those for names.
+ * What is left is for the stacks that follow: module and offset say as much to `trocar symbolize`.
  */
 static inline bool line_bytes_is_short(const struct line_allowance *a)
 {
-	return a->used > a->max / 2;
+	return a->used > a->max / 2 || a->used > LINE_BYTES_NAMED;
 }
 
 /* Counts `bytes` where they are within the limit, and returns whether they are. */

@@ -135,6 +135,21 @@ static void test_waits_broken(void **state)
 	json_object_put(end);
 }
 
+/* One look at a program that ran nearly all the time says nothing of the session. */
+static void test_one_wait_broken(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	add_hung(s, 1);
+	report_testing_add(s, PHASE_DURING, 5, 2, 0, 60);
+	report_testing_taken_by(s)->stacks.items[0]->flags |= SAMPLE_KTHREAD;
+	end = report_testing_end_of(s);
+	assert_int_equal(number(json_object_object_get(end, "stack_quality"), "broken"), 1);
+	assert_string_equal(get(end, "verdict"), "complete");
+	json_object_put(end);
+}
+
 /* A third of what the CPU time calls for was never seen, and nothing was lost. */
 static void test_silent_gap(void **state)
 {
@@ -407,21 +422,14 @@ static void test_in_cgroup(void **state)
 UNIT_TESTS(session_verdict)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_unsampled),
-		EACH(test_partly_sampled),
-		EACH(test_missing_signal),
-		EACH(test_missing_named_signal),
-		EACH(test_mostly_broken),
-		EACH(test_waits_broken),
-		EACH(test_silent_gap),
-		EACH(test_too_many_ticks),
-		EACH(test_io_waited),
-		EACH(test_explained),
-		EACH(test_request_explains_nothing),
-		EACH(test_explained_whole),
-		EACH(test_left_out),
-		EACH(test_in_cgroup),
-		EACH(test_explained_by_queue),
+		EACH(test_unsampled),	    EACH(test_partly_sampled),
+		EACH(test_missing_signal),  EACH(test_missing_named_signal),
+		EACH(test_mostly_broken),   EACH(test_waits_broken),
+		EACH(test_one_wait_broken), EACH(test_silent_gap),
+		EACH(test_too_many_ticks),  EACH(test_io_waited),
+		EACH(test_explained),	    EACH(test_request_explains_nothing),
+		EACH(test_explained_whole), EACH(test_left_out),
+		EACH(test_in_cgroup),	    EACH(test_explained_by_queue),
 		EACH(test_few_looks),
 	};
 

@@ -55,6 +55,11 @@ static void test_allowance(void **state)
 	assert_false(line_bytes_take(&a, 50));
 	assert_true(line_bytes_take(&a, 49));
 	assert_int_equal(a.used, 100);
+	/* However much there is, long names have a limit of their own. */
+	a = (struct line_allowance){ .max = LINE_BYTES_SESSION, .used = LINE_BYTES_NAMED };
+	assert_false(line_bytes_is_short(&a));
+	assert_true(line_bytes_take(&a, 1));
+	assert_true(line_bytes_is_short(&a));
 }
 
 UNIT_TESTS(line_bytes)
