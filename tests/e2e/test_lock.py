@@ -105,7 +105,7 @@ def test_flood_of_another_owner(t):
     """One service fills its share of the tables; another owner's session, which begins afterwards, loses nothing."""
     flood, own = t.cgroup("a"), t.cgroup("b")
     agent = t.agent(rules(rule("flood", cgroup=flood.path, signals=SIGNALS), rule("own", cgroup=own.path, signals=SIGNALS)),
-                    load=["--locks", 16, "--long-waits", 2048], broker=True)
+                    load=["--locks", 16, "--long-waits", 16384], broker=True)
     for i in range(8):
         t.spawn("lock_holds", 20, t.folder / f"flood{i}", cgroup=flood)
     t.spawn("lock_holds", 20, t.folder / "own", cgroup=own)
