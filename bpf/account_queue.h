@@ -164,14 +164,9 @@ static __noinline int account_queue_split(const struct account_cpu *cpu, __u32 s
 	wait.until_ns = cpu->since_ns;
 	wait.from_ns = wait.until_ns - here_ns;
 	wait.cgroup_id = cpu->cgroup_id;
-	/* Most waits are behind one cgroup: behind the one whose stretch still goes on, or ended.
-	 */
-	if (split_wait(0, &wait) || split_wait(1, &wait))
-		goto out;
 	bpf_loop(STRETCHES, split_wait, &wait, 0);
 	if (wait.until_ns != wait.from_ns)
 		bpf_loop(MIXES * MIX_CGROUPS, split_mix, &wait, 0);
-out:
 	queue->behind_ns[QUEUE_UNSEEN] +=
 		wait.until_ns - wait.from_ns + wait.mixes_ns - wait.mixed_ns;
 	return 0;
