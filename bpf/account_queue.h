@@ -28,7 +28,11 @@ static __always_inline void account_mix_add(struct account_cpu *cpu,
 					    const struct account_stretch *s, __u64 until_ns)
 {
 	struct account_mix *m = &cpu->mix[cpu->last_mix % MIXES];
+	__u64 ns = until_ns - s->from_ns;
 
+	/* The clock is followed, and may go back a little (account_clock.h). */
+	if ((__s64)ns <= 0)
+		return;
 	if (!cpu->mixes || s->from_ns - m->from_ns >= MIX_NS) {
 		cpu->last_mix++;
 		m = &cpu->mix[cpu->last_mix % MIXES];
@@ -40,7 +44,7 @@ static __always_inline void account_mix_add(struct account_cpu *cpu,
 	for (int i = 0; i < MIX_CGROUPS; i++)
 		if (!m->ns[i] || m->cgroup_id[i] == s->cgroup_id) {
 			m->cgroup_id[i] = s->cgroup_id;
-			m->ns[i] += until_ns - s->from_ns;
+			m->ns[i] += ns;
 			return;
 		}
 }
@@ -69,8 +73,8 @@ struct account_wait {
 	const struct account_cpu *cpu;
 	struct thread_queue *queue;
 	__u64 from_ns, until_ns;
-	__u64 cgroup_id;	  /* of the thread */
-	__u64 mixes_ns, mixed_ns; /* of it in mixes, and of that what they know of */
+	__u64 cgroup_id; /* of the thread */
+	__u64 unseen_ns; /* of it in mixes, less what they know of */
 	__u32 slot, pad;
 };
 
@@ -144,13 +148,12 @@ static long split_mix(__u64 i, struct account_wait *wait)
 	if ((__s64)ns <= 0 || (__s64)whole_ns <= 0)
 		return 0;
 	part_ns = ((m->ns[number] << MIX_SHARE_BITS) / whole_ns * ns) >> MIX_SHARE_BITS;
-	if (part_ns) {
+	if (part_ns)
 		charge_cgroup(wait, m->cgroup_id[number], part_ns);
-		wait->mixed_ns += part_ns;
-	}
+	wait->unseen_ns -= part_ns;
 	if (number < MIX_CGROUPS - 1)
 		return 0;
-	wait->mixes_ns += ns;
+	wait->unseen_ns += ns;
 	wait->until_ns = begin_ns;
 	return begin_ns == wait->from_ns;
 }
@@ -167,8 +170,10 @@ static __noinline int account_queue_split(const struct account_cpu *cpu, __u32 s
 	bpf_loop(STRETCHES, split_wait, &wait, 0);
 	if (wait.until_ns != wait.from_ns)
 		bpf_loop(MIXES * MIX_CGROUPS, split_mix, &wait, 0);
-	queue->behind_ns[QUEUE_UNSEEN] +=
-		wait.until_ns - wait.from_ns + wait.mixes_ns - wait.mixed_ns;
+	wait.unseen_ns += wait.until_ns - wait.from_ns;
+	/* Where the clock has gone back in a mix, its parts are more than the whole. */
+	if ((__s64)wait.unseen_ns > 0)
+		queue->behind_ns[QUEUE_UNSEEN] += wait.unseen_ns;
 	return 0;
 }
 

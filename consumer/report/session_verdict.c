@@ -282,22 +282,23 @@ static bool were_looks_few(const struct session_result *s, char reason[LEDGER_RE
 	return true;
 }
 
-/* Of what ran, so small a part of time is of no account beside it. */
+/* So small a part of the session's time is of no account. */
 #define FEW_PCT 5
 
 /*
  * Whether more than half of the stacks of one signal are broken; then says so. A program that ran
  * nearly all the time has a wait or two, whose stacks say next to nothing of the session.
  */
-static bool are_stacks_broken(const struct summary *summary, char reason[LEDGER_REASON_BYTES])
+static bool are_stacks_broken(const struct session_result *s, const struct summary *summary,
+			      char reason[LEDGER_REASON_BYTES])
 {
+	uint64_t few_ns = (s->stop_ns - s->start_ns) / 100 * FEW_PCT;
+
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		uint64_t broken = summary->samples[i][QUALITY_BROKEN],
 			 all = session_digest_samples(summary, (enum signal_bit)i);
 
-		if (broken * 2 <= all ||
-		    (i != SIGNAL_ONCPU &&
-		     summary->stood_ns[i] * 100 < summary->stood_ns[SIGNAL_ONCPU] * FEW_PCT))
+		if (broken * 2 <= all || (i != SIGNAL_ONCPU && summary->stood_ns[i] < few_ns))
 			continue;
 		snprintf(reason, LEDGER_REASON_BYTES,
 			 "%" PRIu64 " of %" PRIu64 " samples of the signal %s have a broken stack, "
@@ -338,7 +339,7 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			 covered_ms, stalled_ms);
 		return VERDICT_PARTIAL;
 	}
-	return are_stacks_broken(summary, reason) ? VERDICT_PARTIAL : VERDICT_COMPLETE;
+	return are_stacks_broken(s, summary, reason) ? VERDICT_PARTIAL : VERDICT_COMPLETE;
 }
 
 /*

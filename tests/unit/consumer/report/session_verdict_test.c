@@ -106,7 +106,7 @@ static void add_hung(struct session_result *s, unsigned int count)
 		h->frames[i] = (struct frame){ &stack_sample_unknown, 0x1000 };
 	for (unsigned int i = 0; i < count; i++)
 		assert_int_equal(stack_table_add(&offcpu->taken->stacks, h, PHASE_DURING,
-						 10 * NSEC_PER_MSEC, NULL),
+						 50 * NSEC_PER_MSEC, NULL),
 				 0);
 	offcpu->taken->phase[PHASE_DURING].emitted = count;
 	offcpu->taken->phase[PHASE_DURING].attempted = count;
