@@ -60,9 +60,9 @@ static __always_inline bool is_captured(__u32 index, bool reads)
 
 /*
  * Counts that a thread without an account left its CPU; with `ended` that it ends, and never had
- * one. `error` is that of the table.
+ * one. `error` is that of the table. A global function: the verifier checks it once.
  */
-static __noinline int count_lost(__u32 index, bool ended, int error)
+__noinline int account_count_lost(__u32 index, __u32 ended, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -100,18 +100,24 @@ static __always_inline struct thread_times *find_account(struct task_struct *tas
 }
 
 /*
- * Writes into the account what was until now, and what the thread waits for from now on. It came to
- * this CPU at cpu->since_ns; 0: before the program was attached.
+ * Writes into the account of the current thread, which leaves the CPU, what was until now, and what
+ * it waits for from now on. It came to this CPU at cpu->since_ns; 0: before the program was
+ * attached. A global function: the verifier checks it once, and not for each place of an account.
  */
-static __always_inline void close_interval(struct thread_times *t, struct task_struct *task,
-					   const struct account_cpu *cpu, __u64 now_ns,
-					   unsigned int state)
+__noinline int account_close(struct thread_times *t, const struct account_cpu *cpu, __u64 now_ns,
+			     __u32 state)
 {
-	__u64 since_ns = cpu->since_ns, delay_ns = task->sched_info.run_delay;
+	struct task_struct *task = bpf_get_current_task_btf();
 	const struct control *c = control_get();
-	struct time_account *a = &t->account;
 	struct account_split split;
+	struct time_account *a;
+	__u64 since_ns, delay_ns;
 
+	if (!t || !cpu)
+		return 0;
+	a = &t->account;
+	since_ns = cpu->since_ns;
+	delay_ns = task->sched_info.run_delay;
 	account_split_time(a, now_ns, since_ns ? now_ns - since_ns : 0, delay_ns - a->waited_ns,
 			   &split);
 	/* Who was met on a CPU waited for it before its account. */
@@ -121,9 +127,10 @@ static __always_inline void close_interval(struct thread_times *t, struct task_s
 		t->queue.behind_ns[QUEUE_UNSEEN] += split.queue_ns;
 	account_add(a, &split);
 	if (c && READ_WORD(c->calls) && a->kind > ACCOUNT_QUEUE && split.rest_ns)
-		account_calls_add(a, task, split.rest_ns);
+		account_calls_add(a, split.rest_ns);
 	a->waited_ns = delay_ns;
 	a->kind = state ? account_kind_of(task, state, &a->call) : ACCOUNT_QUEUE;
+	return 0;
 }
 
 /* The thread leaves the CPU, and with TASK_DEAD for ever. */
@@ -149,7 +156,7 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 	t = find_account(task, &key, index, enter_ns, false, &error);
 	if (!t) {
 		if (!account_leaves_out(task, index))
-			count_lost(index, dead, error);
+			account_count_lost(index, dead, error);
 		return 0;
 	}
 	/* As the scheduler counts (bpf/switch.bpf.c). */
@@ -157,7 +164,7 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 		t->account.switches.voluntary++;
 	else
 		t->account.switches.involuntary++;
-	close_interval(t, task, cpu, now_ns, dead ? 0 : state);
+	account_close(t, cpu, now_ns, dead ? 0 : state);
 	if (!dead)
 		return 0;
 	t->account.flags |= ACCOUNT_ENDED;
@@ -255,9 +262,14 @@ int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task
 	return 0;
 }
 
-/* Copies an account that another CPU may write: its times tell when the copy is one of them. */
-static __always_inline bool copy_account(const struct time_account *from, struct time_account *to)
+/*
+ * Copies an account that another CPU may write: its times tell when the copy is one of them.
+ * Returns 1 then, else 0. A global function: the verifier checks it once.
+ */
+__noinline int account_copy(const struct time_account *from, struct time_account *to)
 {
+	if (!from || !to)
+		return 0;
 	for (int i = 0; i < READ_TRIES; i++) {
 		__u64 sum = 0;
 
@@ -265,10 +277,10 @@ static __always_inline bool copy_account(const struct time_account *from, struct
 		for (int part = 0; part < ACCOUNT_PARTS_; part++)
 			sum += to->part_ns[part];
 		if (sum == to->since_ns - to->first_ns)
-			return true;
+			return 1;
 		asm volatile("" ::: "memory");
 	}
-	return false;
+	return 0;
 }
 
 /* Returns since when `task` is on the CPU that it runs on; 0: it is not known. */
@@ -382,7 +394,7 @@ int account_threads(struct bpf_iter__task *ctx)
 	t = meet_thread(task, &key, index, now_ns, &error);
 	if (!t && account_leaves_out(task, index))
 		return 0;
-	if (t && copy_account(&t->account, &record.account)) {
+	if (t && account_copy(&t->account, &record.account)) {
 		add_open(&record, task, now_ns);
 	} else {
 		record.account.flags = ACCOUNT_LOST;

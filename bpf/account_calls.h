@@ -19,20 +19,24 @@ struct {
 	__type(value, struct call_waits);
 } account_calls SEC(".maps");
 
-static __always_inline void note_longest(struct call_waits *waits, const struct task_struct *task,
-					 __u64 wait_ns, __u64 end_ns)
+static __always_inline void note_longest(struct call_waits *waits, __u64 wait_ns, __u64 end_ns)
 {
+	__u64 ids = bpf_get_current_pid_tgid();
+
 	waits->longest_ns = wait_ns;
 	waits->longest_end_ns = end_ns;
-	waits->longest_tid = task->pid;
-	waits->longest_tgid = task->tgid;
-	__builtin_memcpy(waits->longest_comm, task->comm, COMM_BYTES);
+	waits->longest_tid = (__u32)ids;
+	waits->longest_tgid = ids >> 32;
+	bpf_get_current_comm(waits->longest_comm, COMM_BYTES);
 }
 
 static const struct call_waits no_call_waits;
 
-/* Counts a wait that found no room, in the watch and those around it. */
-static __noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
+/*
+ * Counts a wait that found no room, in the watch and those around it. It and the next one are
+ * global functions: the verifier checks them once.
+ */
+__noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -50,16 +54,20 @@ static __noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
 	return 0;
 }
 
-/* Counts a wait of the thread in the system call of its account, which is over. */
-static __noinline int account_calls_add(const struct time_account *a,
-					const struct task_struct *task, __u64 wait_ns)
+/* Counts a wait of the current thread in the system call of its account, which is over. */
+__noinline int account_calls_add(const struct time_account *a, __u64 wait_ns)
 {
-	struct account_call_key key = { .slot = a->slot, .call = a->call };
-	int error;
-	struct call_waits *waits = table_get(&account_calls, TABLE_ACCOUNT_CALLS, a->slot, &key,
-					     &no_call_waits, &error);
 	__u32 bucket = time_bucket(wait_ns);
+	struct account_call_key key = {};
+	struct call_waits *waits;
+	int error;
 
+	if (!a)
+		return 0;
+	key.slot = a->slot;
+	key.call = a->call;
+	waits = table_get(&account_calls, TABLE_ACCOUNT_CALLS, key.slot, &key, &no_call_waits,
+			  &error);
 	if (!waits)
 		return account_calls_lose(key.slot, wait_ns, error);
 	waits->waits++;
@@ -67,7 +75,7 @@ static __noinline int account_calls_add(const struct time_account *a,
 	if (bucket < QUEUE_BUCKETS)
 		waits->buckets[bucket]++;
 	if (wait_ns > waits->longest_ns)
-		note_longest(waits, task, wait_ns, a->since_ns);
+		note_longest(waits, wait_ns, a->since_ns);
 	return 0;
 }
 

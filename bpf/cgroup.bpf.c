@@ -124,7 +124,7 @@ SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(on_mkdir, struct cgroup *cgroup, const char *path)
 {
 	const struct control *c = control_get();
-	__u64 id = cgroup->kn->id;
+	__u64 id = BPF_CORE_READ(cgroup, kn, id);
 	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_MKDIR);
 	const struct watch_entry *above;
 	struct rule_value *value;
@@ -146,7 +146,7 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(on_rmdir, struct cgroup *cgroup, const char *path)
 {
 	const struct control *c = control_get();
-	__u64 id = cgroup->kn->id;
+	__u64 id = BPF_CORE_READ(cgroup, kn, id);
 	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_RMDIR);
 	const struct watch_entry *entry;
 
@@ -162,7 +162,7 @@ SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populated)
 {
 	const struct control *c = control_get();
-	__u64 id = cgroup->kn->id;
+	__u64 id = BPF_CORE_READ(cgroup, kn, id);
 	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_POPULATED);
 	struct rule_value *value;
 	bool watched = is_watched(id);

@@ -252,7 +252,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	task_keys_leader(child, &key);
 	if (parent_known) {
-		task_keys_process(parent, &parent_key);
+		task_keys_read_process(parent, &parent_key);
 		unwind = process_table_inherit(parent, &parent_key, &key);
 	}
 	if (value) {
@@ -364,7 +364,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	process_marks_clear(key.tgid);
 	if (flags & (TARGET_REPORTED | TARGET_MAPPED) && scope_allows_task(task))
-		put_process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
-				  READ_WORD(c->generation), false);
+		put_process_event(EVENT_EXIT, task, &key, BPF_CORE_READ(task, group_leader)->comm,
+				  rule, READ_WORD(c->generation), false);
 	return 0;
 }

@@ -60,8 +60,11 @@ struct lock_wait {
 	__u64 stack_ns; /* of the stack that is to be taken; 0: none is */
 };
 
-/* Whether a session runs on the watch of the slot, or on one around it. */
-static __noinline int lock_is_captured(__u32 index)
+/*
+ * Whether a session runs on the watch of the slot, or on one around it. It and the next one are
+ * global functions: the verifier checks them once.
+ */
+__noinline int lock_is_captured(__u32 index)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -77,7 +80,7 @@ static __noinline int lock_is_captured(__u32 index)
 }
 
 /* Counts a wait, or its waker, that found no room, in the watch and those around it. */
-static __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
+__noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -175,14 +178,21 @@ static __always_inline __u32 waker_kind(void *ctx, struct task_struct *task)
 	return interrupt_is(ctx) ? LOCK_WAKER_INTERRUPT : LOCK_WAKER_THREAD;
 }
 
-/* Adds to what a thread, or an interrupt, had to do with the long waits for a lock. */
-static __noinline int charge_thread(const struct lock_waker_key *key, __u32 slot, __u64 waits,
-				    __u64 held_ns, const struct lock_reign *reign)
+/*
+ * Adds to what a thread, or an interrupt (reign NULL), had to do with the long waits for a lock. A
+ * global function: the verifier checks it once.
+ */
+__noinline int lock_charge_thread(const struct lock_waker_key *key, __u32 slot, __u64 waits,
+				  __u64 held_ns, const struct lock_reign *reign)
 {
+	struct lock_waker_key own; /* 6.1 takes a key for a map from this stack only */
+	struct lock_waker *waker;
 	int error;
-	struct lock_waker *waker =
-		table_get(&lock_wakers, TABLE_LOCK_WAKERS, slot, key, &no_waker, &error);
 
+	if (!key)
+		return 0;
+	own = *key;
+	waker = table_get(&lock_wakers, TABLE_LOCK_WAKERS, slot, &own, &no_waker, &error);
 	if (!waker)
 		return lock_count_lost(slot, true, error);
 	if (reign)
@@ -216,7 +226,7 @@ static __always_inline void charge_reigns(const struct lock_wait *wait,
 		if (since_ns < begin_ns || i == LOCK_REIGNS || number == i)
 			since_ns = begin_ns;
 		if (since_ns < end_ns) {
-			charge_thread(key, wait->slot, i == 1, end_ns - since_ns, reign);
+			lock_charge_thread(key, wait->slot, i == 1, end_ns - since_ns, reign);
 			end_ns = since_ns;
 		}
 	}
@@ -286,7 +296,7 @@ static __noinline int note_waker(void *ctx, struct task_struct *task, struct thr
 	if (wait->ns < LOCK_LONG_NS)
 		return 0;
 	if (!is_thread)
-		return charge_thread(&key, wait->slot, 1, wait->ns, 0);
+		return lock_charge_thread(&key, wait->slot, 1, wait->ns, 0);
 	charge_reigns(wait, sums, &key);
 	choose_stack(wait, &key);
 	return 0;

@@ -379,7 +379,7 @@ int looks(struct bpf_iter__task *ctx)
 
 	if (!task || !c)
 		return 0;
-	cgroup_id = task_keys_cgroup(task); /* before the paths part (task_keys.h) */
+	cgroup_id = task_keys_read_cgroup(task);
 	if (ctx->meta->seq_num % LOOKS_PAUSE == LOOKS_PAUSE - 1)
 		bpf_seq_write(seq, (void *)&look_pause, sizeof(look_pause));
 	if (!READ_WORD(c->armed))

@@ -93,7 +93,7 @@ static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct 
 static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_scratch *s,
 					   struct task_struct *task, struct vm_area_struct *vma)
 {
-	struct file *file;
+	struct file *file = vma->vm_file; /* before the paths part (task_keys.h) */
 	__u64 bytes, mm;
 
 	if (!(vma->vm_flags & VM_EXEC))
@@ -102,7 +102,6 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	mm = (__u64)BPF_CORE_READ(task, mm);
 	if ((__u64)BPF_CORE_READ(vma, vm_mm) != mm || mm != s->mm)
 		return 0;
-	file = vma->vm_file;
 	s->record.start = vma->vm_start;
 	s->record.end = vma->vm_end;
 	s->record.flags = find_mapping_flags(s, vma, file);

@@ -329,12 +329,10 @@ static __always_inline void take_sample(const struct tick *t)
  * whose release may take long, until the new program is in its place (load_elf_binary of
  * fs/binfmt_elf.c sets start_code).
  */
-static __always_inline bool has_user_memory(const struct task_struct *task)
+static __always_inline bool has_user_memory(struct task_struct *task)
 {
-	const struct mm_struct *mm = task->mm;
-
-	return !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) && mm &&
-	       mm->start_code;
+	return !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
+	       BPF_CORE_READ(task, mm, start_code);
 }
 
 /*
@@ -343,7 +341,7 @@ static __always_inline bool has_user_memory(const struct task_struct *task)
  */
 static __always_inline __u32 find_sample_flags(const struct tick *t, const struct target *target)
 {
-	bool has_memory = has_user_memory(t->task); /* before the paths part (task_keys.h) */
+	bool has_memory = has_user_memory(t->task);
 	__u32 flags = 0;
 
 	if (tick_is_user(*(volatile __u64 *)((char *)t->ctx + TICK_MODE_OFFSET)))
@@ -442,7 +440,7 @@ static __always_inline void handle_watched_tick(struct tick *t)
 	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!t->task->pid || !scope_allows_task(t->task))
 		return;
-	task_keys_process(t->task, &t->key);
+	task_keys_read_process(t->task, &t->key);
 	target = bpf_map_lookup_elem(&targets, &t->key);
 	target_match_find(t->task, target, t->control, &t->match);
 	t->buffer = bpf_map_lookup_elem(&stack_scratch, &zero);
@@ -472,7 +470,7 @@ int sampler(struct bpf_perf_event_data *ctx)
 	if (!t.control || !READ_WORD(t.control->armed))
 		return 0;
 	t.task = bpf_get_current_task_btf();
-	t.cgroup_id = task_keys_cgroup(t.task);
+	t.cgroup_id = bpf_get_current_cgroup_id();
 	watched = watch_lookup(t.cgroup_id, &t.index);
 	if (READ_WORD(t.control->sessions))
 		neighbours_count(t.cgroup_id, watched ? t.index : NO_SLOT,

@@ -52,8 +52,11 @@ struct {
 
 static const struct socket_sums no_socket_sums;
 
-/* Returns whether a session runs on the watch of the slot, or on one around it. */
-static __noinline int socket_is_captured(__u32 index)
+/*
+ * Returns whether a session runs on the watch of the slot, or on one around it. It and those that
+ * count are global functions: the verifier checks them once.
+ */
+__weak __noinline int socket_is_captured(__u32 index)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -77,15 +80,19 @@ static __always_inline struct socket_sums *socket_sums_of(const struct socket_ke
 }
 
 /* Counts what is not told, in the watch and those around it. */
-static __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
+__weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 {
+	__u64 at = loss;
+
 	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
 		struct slot_sockets *losses = bpf_map_lookup_elem(&socket_losses, &index);
 
-		if (!slot || !losses || loss >= SOCKET_LOSSES_)
+		/* Of 64 bits: the verifier sees the bound of the copy that it compares. */
+		asm volatile("" : "+r"(at));
+		if (!slot || !losses || at >= SOCKET_LOSSES_)
 			return 0;
-		__sync_fetch_and_add(&losses->lost[loss], n);
+		__sync_fetch_and_add(&losses->lost[at], n);
 		if (!watch_lookup_outer(slot, &index))
 			return 0;
 	}
@@ -93,7 +100,7 @@ static __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 }
 
 /* Counts a socket that found no room in `socket_open`, likewise. */
-static __noinline int socket_count_unfollowed(__u32 index, int error)
+__weak __noinline int socket_count_unfollowed(__u32 index, int error)
 {
 	socket_count_lost(index, SOCKET_LOST_OPEN, 1);
 	if (table_was_short(error))
@@ -102,15 +109,19 @@ static __noinline int socket_count_unfollowed(__u32 index, int error)
 }
 
 /* Adds what has no room in `socket_sums`, likewise. */
-static __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
+__weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
 {
+	__u64 at = what;
+
 	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
 		struct slot_sockets *losses = bpf_map_lookup_elem(&socket_losses, &index);
 
-		if (!slot || !losses || what >= SOCKET_COUNTS_)
+		/* Of 64 bits: the verifier sees the bound of the copy that it compares. */
+		asm volatile("" : "+r"(at));
+		if (!slot || !losses || at >= SOCKET_COUNTS_)
 			return 0;
-		__sync_fetch_and_add(&losses->rest[what], n);
+		__sync_fetch_and_add(&losses->rest[at], n);
 		if (!watch_lookup_outer(slot, &index))
 			return 0;
 	}

@@ -30,7 +30,7 @@ __noinline int switch_is_matched(void)
 
 	if (!c)
 		return 0;
-	task_keys_process(task, &key);
+	task_keys_read_process(task, &key);
 	target_match_find(task, bpf_map_lookup_elem(&targets, &key), c, &match);
 	return match.matched != 0;
 }
@@ -81,7 +81,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!prev->pid)
 		return 0;
-	if (!watch_answers_find(answers, task_keys_cgroup(prev), &index) ||
+	if (!watch_answers_find(answers, bpf_get_current_cgroup_id(), &index) ||
 	    !scope_allows_task(prev) || watch_answers_is_stale(answers, control))
 		return 0;
 	for (int i = 0; i < WATCHES_NESTED; i++) {

@@ -39,6 +39,13 @@ struct unwind_frame {
 	struct unwind_bounds bounds;
 };
 
+/* A rule that no table has: use the frame pointer, because the address has no row. */
+#define UNWIND_CFA_POINTER 255
+/* The same, and the code has shown that the frame pointer is its function's own. */
+#define UNWIND_CFA_POINTER_OWN 254
+/* The same, and the code shows nothing. */
+#define UNWIND_CFA_POINTER_ONLY 253
+
 #define UNWIND_STACK_MAX   (1ull << 30) /* bytes: no stack is larger */
 #define UNWIND_RED_ZONE	   128		/* bytes below the stack pointer that a leaf may use */
 #define UNWIND_SIGNALS_MAX 2
@@ -359,7 +366,8 @@ unwind_apply_plain(struct unwind_frame *f, const struct unwind_rule *rule)
 
 	if (rule->saved & ~UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA))
 		return 0;
-	if (rule->cfa == UNWIND_CFA_FP && !f->fp_lost && unwind_on_stack(f, f->fp))
+	if ((rule->cfa == UNWIND_CFA_FP || rule->cfa == UNWIND_CFA_POINTER_OWN) && !f->fp_lost &&
+	    unwind_on_stack(f, f->fp))
 		base = f->fp;
 	else if (rule->cfa != UNWIND_CFA_SP)
 		return 0;

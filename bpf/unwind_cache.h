@@ -18,11 +18,6 @@
 #define UNWIND_CACHE_BITS    10
 #define UNWIND_CACHE_ENTRIES (1u << UNWIND_CACHE_BITS)
 
-/* A rule that no table has: use the frame pointer, because the address has no row. */
-#define UNWIND_CFA_POINTER 255
-/* The same, and the code has shown that the frame pointer is its function's own. */
-#define UNWIND_CFA_POINTER_OWN 254
-
 /* Beside a pc that is the next instruction to run, not a return address: no pc has this bit. */
 #define UNWIND_CACHED_EXACT (1ull << 63)
 

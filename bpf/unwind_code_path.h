@@ -185,11 +185,14 @@ UNWIND_CODE_INLINE long unwind_code_leave(struct unwind_code *c, __u32 leave)
 	return 0;
 }
 
-/* What one instruction does. Returns 1 when nothing more is to be learnt. */
-UNWIND_CODE_INLINE long unwind_code_apply(struct unwind_code *c, __u32 effect)
+/* What one instruction does. Returns 1 when nothing more is to be learnt, else 0. */
+UNWIND_GLOBAL int unwind_code_apply(struct unwind_code *c, __u32 effect)
 {
-	__s64 value = c->insn.value;
+	__s64 value;
 
+	if (!c)
+		return 1;
+	value = c->insn.value;
 	switch (effect) {
 	case UNWIND_INSN_NONE:
 		return 0;

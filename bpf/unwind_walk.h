@@ -47,7 +47,7 @@ struct unwind_walk {
 	struct mapped_file_found found;
 	__u64 gap_at;	 /* where unwind_walk_is_adjacent searches */
 	__u32 gap_clean; /* no return address was below that */
-	__u32 pad;
+	__u32 gap_code;	 /* the stack is executable: its addresses may be code */
 	struct unwind_code code;
 };
 
@@ -129,6 +129,15 @@ struct unwind_gap {
 	const struct unwind_ranges *ranges;
 };
 
+/* Whether the word can be no code: it is below all ranges, or an address of this stack. */
+UNWIND_INLINE __u32 unwind_gap_is_data(const struct unwind_gap *gap, __u64 word)
+{
+	__u64 lowest = UNWIND_RANGE_PAGE(*(const volatile __u64 *)&gap->ranges->ranges[0]);
+
+	return word >> UNWIND_RANGE_SHIFT < lowest ||
+	       (!gap->walk->gap_code && unwind_on_stack(&gap->walk->frame, word));
+}
+
 /* Searches one word. Returns 1 at the end of the gap, and when the word is a return address. */
 static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
 {
@@ -141,7 +150,8 @@ static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
 	w->gap_clean = 0;
 	if (unwind_stack_word(&w->frame.stack, w->gap_at, &word) != 0)
 		return 1;
-	if (unwind_is_return(gap->ranges, w->last, UNWIND_CODE(word)))
+	if (!unwind_gap_is_data(gap, word) &&
+	    unwind_is_return(gap->ranges, w->last, UNWIND_CODE(word)))
 		return 1;
 	w->gap_clean = 1;
 	w->gap_at += UNWIND_WORD;
@@ -172,6 +182,7 @@ UNWIND_GLOBAL int unwind_walk_is_adjacent(struct unwind_walk *w, const struct un
 		return 0;
 	w->gap_at = w->frame.sp;
 	w->gap_clean = 1;
+	w->gap_code = unwind_find_range(r, w->last, w->frame.sp) < UNWIND_RANGES;
 	bpf_loop((__u32)words + 1, unwind_gap_word, &gap, 0);
 	return w->gap_clean && w->gap_at >= w->frame.fp;
 }
@@ -181,7 +192,7 @@ UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
 {
 	struct unwind_rule rule = w->rule;
 
-	w->by_pointer = rule.cfa == UNWIND_CFA_POINTER || rule.cfa == UNWIND_CFA_POINTER_OWN;
+	w->by_pointer = rule.cfa >= UNWIND_CFA_POINTER_ONLY;
 	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, &rule);
 }
 
@@ -210,32 +221,46 @@ UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwi
 	return 0;
 }
 
+/* Sets *rule to what a return of the function has shown, unless that has too many bits. */
+UNWIND_INLINE __u32 unwind_walk_learn_return(const struct unwind_code *c, struct unwind_rule *rule)
+{
+	const struct unwind_code_state *now = &c->now;
+	__s64 cfa = now->sp + UNWIND_WORD, fp = now->fp - cfa;
+	__u32 saved = now->fp_is == UNWIND_CODE_FP_AT;
+
+	if (!c->straight || c->insn.value || cfa != (__s32)cfa || now->fp_is > UNWIND_CODE_FP_AT ||
+	    now->fp_is == UNWIND_CODE_FP_LEVEL || (saved && fp != (__s16)fp))
+		return 0;
+	rule->cfa = UNWIND_CFA_SP;
+	rule->cfa_offset = (__s32)cfa;
+	rule->fp_offset = saved ? (__s16)fp : 0;
+	rule->saved = UNWIND_SAVED(UNWIND_RA_CFA, saved ? UNWIND_FP_CFA : UNWIND_FP_SAME);
+	return 1;
+}
+
 /*
  * Puts into the cache what the code of a file has shown of a return address, as if its table had
- * it.
+ * it; and that it shows nothing, wherever the registers point to.
  */
-UNWIND_APART void unwind_walk_learn(struct unwind_walk *w, struct unwind_cache *cache)
+UNWIND_APART void unwind_walk_learn(struct unwind_walk *w, struct unwind_cache *cache,
+				    __u32 unknown)
 {
 	struct unwind_cached *entry = &cache->entries[w->place & (UNWIND_CACHE_ENTRIES - 1)];
-	const struct unwind_code_state *now = &w->code.now;
-	__s64 cfa = now->sp + UNWIND_WORD, fp = now->fp - cfa;
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_POINTER_OWN };
+	const struct unwind_code *c = &w->code;
+	__u32 returns = c->found == UNWIND_CODE_RETURN;
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_POINTER_OWN,
+				    .cfa_offset = 2 * UNWIND_WORD,
+				    .fp_offset = -2 * UNWIND_WORD,
+				    .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA) };
 
-	if (w->frame.exact || w->frame.fp_lost || w->code.made || entry->pc != w->frame.pc)
+	if (w->frame.exact || w->frame.fp_lost || c->made || entry->pc != w->frame.pc || !c->left)
 		return;
-	if (w->code.found == UNWIND_CODE_RETURN) {
-		if (!w->code.straight || w->code.insn.value || cfa != (__s32)cfa ||
-		    now->fp_is > UNWIND_CODE_FP_AT || now->fp_is == UNWIND_CODE_FP_LEVEL)
+	if (unknown) {
+		if (returns && (c->straight || c->now.fp_is == UNWIND_CODE_FP_AT))
 			return;
-		rule.cfa = UNWIND_CFA_SP;
-		rule.cfa_offset = (__s32)cfa;
-		if (now->fp_is == UNWIND_CODE_FP_AT && fp != (__s16)fp)
-			return;
-		rule.fp_offset = now->fp_is == UNWIND_CODE_FP_AT ? (__s16)fp : 0;
-		rule.saved = UNWIND_SAVED(UNWIND_RA_CFA, now->fp_is == UNWIND_CODE_FP_AT
-								 ? UNWIND_FP_CFA
-								 : UNWIND_FP_SAME);
-	} else if (w->code.found != UNWIND_CODE_POINTER) {
+		rule.cfa = UNWIND_CFA_POINTER_ONLY;
+	} else if (returns ? !unwind_walk_learn_return(c, &rule)
+			   : c->found != UNWIND_CODE_POINTER) {
 		return;
 	}
 	entry->rule = rule;
@@ -251,15 +276,21 @@ UNWIND_INLINE enum unwind_end unwind_walk_step_pointer(struct unwind_walk *w,
 						       struct unwind_code_cache *kept)
 {
 	__u32 number = w->last & (UNWIND_RANGES - 1);
+	__u64 key = UNWIND_CACHED_RANGE(w->table_generation, number);
 	int answer;
 
+	if (kept && w->frame.exact && !w->frame.fp_lost && unwind_code_owns(&w->frame, kept, key))
+		return unwind_walk_step_any(w);
+	if (w->rule.cfa == UNWIND_CFA_POINTER_ONLY && !w->frame.fp_lost) {
+		w->adjacent = unwind_walk_is_adjacent(w, r);
+		return unwind_walk_step_any(w);
+	}
 	w->code.made = *(const volatile __u64 *)&r->checks[number] == 0;
 	w->code.place = w->place;
-	answer =
-		unwind_code_follow(&w->code, &w->frame, *(const volatile __u64 *)&r->ranges[number],
-				   kept, UNWIND_CACHED_RANGE(w->table_generation, number));
-	if (answer != UNWIND_CODE_UNKNOWN && cache)
-		unwind_walk_learn(w, cache);
+	answer = unwind_code_follow(&w->code, &w->frame,
+				    *(const volatile __u64 *)&r->ranges[number], kept, key);
+	if (cache)
+		unwind_walk_learn(w, cache, answer == UNWIND_CODE_UNKNOWN);
 	if (answer == UNWIND_CODE_BY_STACK && unwind_walk_step_code(w, r) == 0) {
 		w->by_pointer = 1;
 		w->adjacent = w->code.proved;
@@ -278,13 +309,13 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 	struct unwind_rule rule = w->rule;
 
 	w->steps++;
-	w->by_pointer = 0;
+	w->by_pointer = rule.cfa == UNWIND_CFA_POINTER_OWN;
+	w->adjacent = 1;
 	if (unwind_apply_plain(&w->frame, &rule))
 		return UNWIND_END_NONE;
-	w->adjacent = 1;
 	/* Called from here, not from a function in between: BPF programs share 512 bytes of stack.
 	 */
-	if (rule.cfa == UNWIND_CFA_POINTER)
+	if (rule.cfa == UNWIND_CFA_POINTER || rule.cfa == UNWIND_CFA_POINTER_ONLY)
 		return unwind_walk_step_pointer(w, r, cache, kept);
 	return unwind_walk_step_any(w);
 }

@@ -74,6 +74,10 @@ __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type,
 		used = VMA_NODE_PIVOTS_MAX - (n->words[VMA_NODE_PIVOTS_MAX] == max);
 	if (used > pivots)
 		used = pivots;
+	/* By way of memory: so the ways to here are one for the verifier. */
+	*(volatile __u64 *)ret_last = used;
+	asm volatile("" ::: "memory");
+	used = *(volatile __u64 *)ret_last;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < VMA_NODE_PIVOTS_MAX; i++) {
 		__u64 below = ((n->words[1 + i] & VMA_ADDRESSES) - address) >> 63;

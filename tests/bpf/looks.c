@@ -109,8 +109,12 @@ static void who_is_halted(void **state)
 	assert_non_null(file);
 	fputs("1", file);
 	fflush(file);
-	harness_sleep_ms(100);
-	read_looks(f.h, f.pid, &l);
+	for (int i = 0; i < 200; i++) {
+		harness_sleep_ms(10);
+		read_looks(f.h, f.pid, &l);
+		if (l.record.head.flags & LOOK_FROZEN)
+			break;
+	}
 	assert_int_equal(l.record.head.flags, LOOK_FROZEN);
 	fputs("0", file);
 	fclose(file);

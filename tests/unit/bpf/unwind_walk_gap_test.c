@@ -106,6 +106,27 @@ static void test_return_address(void **state)
 	assert_int_equal(step(UNWIND_KIND_FP, 5), 1);
 }
 
+/* An address of the stack is no code, unless the stack is executable. */
+static void test_executable_stack(void **state)
+{
+	const struct text_row program[] = { { 0, outermost } };
+	uint64_t page = (uintptr_t)stack / PAGE;
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, program, 1);
+	add_mapping(UNWIND_KIND_FP, NULL, 0);
+	ranges.checks[0] = ranges.checks[1] = mapped_file_there.number;
+	stack[4] = (uintptr_t)&stack[40];
+	stack[20] = 0;
+	stack[21] = at(0, MAIN);
+	for (uint32_t executable = 0; executable < 2; executable++) {
+		assert_int_equal(take(at(1, LEAF), stack, &stack[20], &t), UNWIND_END_COMPLETE);
+		assert_int_equal(t.followed[1], executable ? 1 : 2);
+		ranges.checks[ranges.count] = 0;
+		ranges.ranges[ranges.count++] = UNWIND_RANGE(page, 2);
+	}
+}
+
 /* Made code may push a return address and jump, so there each address counts. */
 static void test_made_code(void **state)
 {
@@ -164,7 +185,7 @@ UNIT_TESTS(unwind_walk_gap)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_nothing_between), TEST(test_return_address), TEST(test_made_code),
-		TEST(test_by_code),	    TEST(test_bounds),
+		TEST(test_by_code),	    TEST(test_bounds),	       TEST(test_executable_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,9 +112,17 @@ static enum unwind_end take(uint64_t pc, const uint64_t *sp, const uint64_t *fp,
 	const struct unwind_frame from = {
 		.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1, .bounds = bounds
 	};
+	struct taken again;
 
 	taking_cache = (struct unwind_cache){ 0 };
 	taking(&from, &ranges, &process, NULL, t);
+	/* What the first walk has left in the caches changes nothing. */
+	taking(&from, &ranges, &process, NULL, &again);
+	assert_int_equal(again.end, t->end);
+	assert_int_equal(again.count, t->count);
+	assert_int_equal(again.by_pointer, t->by_pointer);
+	assert_memory_equal(again.frames, t->frames, t->count * sizeof(t->frames[0]));
+	assert_memory_equal(again.followed, t->followed, t->count);
 	return t->end;
 }
 
