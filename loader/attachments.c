@@ -50,7 +50,8 @@ size_t attachments_list(const struct kernelset *set, struct attachment ret_list[
 #undef PIN_MAP
 	for (size_t i = 0; i < n; i++) {
 		choose_body(set, &ret_list[i]);
-		if (bpf_program__autoload(ret_list[i].program))
+		ret_list[i].program = programs_find(&set->programs, ret_list[i].program);
+		if (ret_list[i].program)
 			ret_list[loaded++] = ret_list[i];
 	}
 	return loaded;
@@ -90,7 +91,7 @@ static struct bpf_link *attach_tree(const struct bpf_program *program)
 
 struct bpf_link *attachment_make(const struct kernelset *set, const struct attachment *a)
 {
-	if (a->program == set->skeleton->progs.watch_tree)
+	if (a->program == programs_find(&set->programs, set->skeleton->progs.watch_tree))
 		return attach_tree(a->program);
 	return bpf_program__attach(a->program);
 }

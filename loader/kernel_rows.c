@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <unistd.h>
 
-#include "bpf/trocar.skel.h"
 #include "shared/tools/cleanup.h"
 
 /* The program writes nothing, so one read goes over all symbols. */
@@ -21,11 +20,10 @@ static bool read_symbols(const struct bpf_program *program)
 	return whole;
 }
 
-bool kernel_rows_learn(const struct trocar *skeleton)
+bool kernel_rows_learn(const struct bpf_program *symbols, const struct bpf_program *learn)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 
-	return read_symbols(skeleton->progs.orc_symbols) &&
-	       bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.orc_learn), &run) == 0 &&
+	return read_symbols(symbols) && bpf_prog_test_run_opts(bpf_program__fd(learn), &run) == 0 &&
 	       run.retval > 0;
 }

@@ -5,13 +5,14 @@
 
 #include <stdbool.h>
 
-struct trocar;
+struct bpf_program;
 
 /*
  * Reads the kernel's symbols once, in the kernel, and takes the tables of the modules that are
- * loaded. `skeleton` is loaded. Returns false where the kernel has no such tables, or hides them:
- * it is then asked for each of its stacks. Some 20 ms.
+ * loaded. `symbols` and `learn` are the programs orc_symbols and orc_learn, loaded. Returns false
+ * where the kernel has no such tables, or hides them: it is then asked for each of its stacks. Some
+ * 20 ms.
  */
-bool kernel_rows_learn(const struct trocar *skeleton);
+bool kernel_rows_learn(const struct bpf_program *symbols, const struct bpf_program *learn);
 
 #endif

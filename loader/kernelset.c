@@ -14,7 +14,6 @@
 
 #include "bpf/trocar.skel.h"
 #include "loader/attachments.h"
-#include "loader/bpffs/pin_set.h"
 #include "loader/kernel_rows.h"
 #include "loader/kernel_types.h"
 #include "loader/preflight/preflight.h"
@@ -24,9 +23,6 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/cpus.h"
 #include "shared/tools/macro.h"
-
-#define LINK_MODE 0600
-#define ITER_MODE 0640
 
 #define UNWIND_KIB_ELEMENTS 128 /* of 8 bytes each */
 
@@ -178,12 +174,18 @@ static int choose_module_programs(struct trocar *skeleton, struct preflight_btf 
  * Lets the kernel side find its way through page tables. Without it the load goes on; `abi` records
  * it.
  */
-static bool learn_pages(const struct trocar *skeleton)
+static bool learn_pages(const struct programs *programs, const struct trocar *skeleton)
 {
+	int fd = bpf_program__fd(programs_find(programs, skeleton->progs.page_learn));
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 
-	return bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.page_learn), &run) == 0 &&
-	       run.retval == 1;
+	return bpf_prog_test_run_opts(fd, &run) == 0 && run.retval == 1;
+}
+
+static bool learn_rows(const struct programs *programs, const struct trocar *skeleton)
+{
+	return kernel_rows_learn(programs_find(programs, skeleton->progs.orc_symbols),
+				 programs_find(programs, skeleton->progs.orc_learn));
 }
 
 static int fill_scope(const struct trocar *skeleton, const struct options *o)
@@ -245,13 +247,66 @@ static int set_constants(struct trocar *skeleton, const struct options *o, bool 
 	return 0;
 }
 
+/* What the kernel has of what the programs want. */
+struct offer {
+	bool vma_open_coded, oom_victims;
+	uint32_t dirty_pause_at;
+};
+
+/* Prepares the set for this kernel and these options, up to its load. */
+static int prepare_set(struct trocar *skeleton, const struct options *o, const struct offer *offer,
+		       int types_fd, struct preflight_btf *btf)
+{
+	int r = use_types(skeleton, types_fd, btf);
+
+	if (r == 0)
+		r = resize_maps(skeleton, o);
+	if (r == 0)
+		r = choose_programs(skeleton, offer->vma_open_coded, offer->oom_victims);
+	if (r == 0)
+		r = choose_module_programs(skeleton, btf);
+	if (r < 0)
+		return r;
+	skeleton->rodata->dirty_pause_at = offer->dirty_pause_at;
+	return set_constants(skeleton, o, offer->vma_open_coded);
+}
+
+/*
+ * Loads the maps and the programs. What the kernel side has to learn it learns from programs of the
+ * first half, while the second one is being loaded.
+ */
+static int load_set(struct trocar *skeleton, struct programs *programs, const struct options *o,
+		    struct kernelset *set)
+{
+	int r = trocar__load(skeleton);
+
+	if (r == 0)
+		r = programs_begin(programs, skeleton);
+	if (r < 0)
+		return r;
+	set->page_walk = learn_pages(programs, skeleton);
+	set->kernel_rows = learn_rows(programs, skeleton);
+	r = fill_scope(skeleton, o);
+	return r < 0 ? r : programs_end(programs);
+}
+
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
 	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
+	struct programs programs __attribute__((cleanup(programs_done))) = { 0 };
 	struct preflight_btf btf __attribute__((cleanup(preflight_btf_done))) = { 0 };
-	bool vma_open_coded = !o->walk_tasks && has_need(&btf, PREFLIGHT_vma_open_coded);
-	bool oom_victims = has_need(&btf, PREFLIGHT_oom_victims);
-	uint32_t dirty_pause_at = find_dirty_pause(&btf);
+	const struct offer offer = {
+		.vma_open_coded = !o->walk_tasks && has_need(&btf, PREFLIGHT_vma_open_coded),
+		.oom_victims = has_need(&btf, PREFLIGHT_oom_victims),
+		.dirty_pause_at = find_dirty_pause(&btf),
+	};
+	struct kernelset set = {
+		.vma_open_coded = offer.vma_open_coded,
+		.sched_info = has_need(&btf, PREFLIGHT_sched_info),
+		.socket_cgroup = has_need(&btf, PREFLIGHT_socket_cgroup),
+		.oom_victims = offer.oom_victims,
+		.dirty_pauses = offer.dirty_pause_at > 0,
+	};
 	char types_path[KERNEL_TYPES_PATH_BYTES];
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = types_path);
 	_cleanup_close_ int types_fd = -1;
@@ -264,37 +319,18 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	skeleton = trocar__open_opts(&options);
 	if (!skeleton)
 		return -errno;
-	r = use_types(skeleton, types_fd, &btf);
+	r = prepare_set(skeleton, o, &offer, types_fd, &btf);
+	if (r == 0)
+		r = programs_open(&programs, skeleton, &options);
+	if (r == 0)
+		r = load_set(skeleton, &programs, o, &set);
 	if (r < 0)
 		return r;
-	r = resize_maps(skeleton, o);
-	if (r < 0)
-		return r;
-	r = choose_programs(skeleton, vma_open_coded, oom_victims);
-	if (r < 0)
-		return r;
-	r = choose_module_programs(skeleton, &btf);
-	if (r < 0)
-		return r;
-	skeleton->rodata->dirty_pause_at = dirty_pause_at;
-	r = set_constants(skeleton, o, vma_open_coded);
-	if (r < 0)
-		return r;
-	r = trocar__load(skeleton);
-	if (r < 0)
-		return r;
-	r = fill_scope(skeleton, o);
-	if (r < 0)
-		return r;
-	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded,
-				       .page_walk = learn_pages(skeleton),
-				       .kernel_rows = kernel_rows_learn(skeleton),
-				       .sched_info = has_need(&btf, PREFLIGHT_sched_info),
-				       .socket_cgroup = has_need(&btf, PREFLIGHT_socket_cgroup),
-				       .oom_victims = oom_victims,
-				       .dirty_pauses = dirty_pause_at > 0 };
+	*ret_set = set;
 	ret_set->skeleton = skeleton;
+	ret_set->programs = programs;
 	skeleton = NULL;
+	programs = (struct programs){ 0 };
 	return 0;
 }
 
@@ -339,6 +375,7 @@ int kernelset_attach(struct kernelset *set, const struct options *o, const char 
 {
 	struct attachment list[ATTACHMENTS];
 	size_t n = attachments_list(set, list);
+	const struct bpf_program *sampler;
 	uint32_t cpu;
 	int r;
 
@@ -350,8 +387,8 @@ int kernelset_attach(struct kernelset *set, const struct options *o, const char 
 	}
 	*ret_what = "sampler";
 	if (options_always_oncpu(o)) {
-		r = sampler_attach_all(bpf_program__fd(set->skeleton->progs.sampler), o->hz,
-				       &set->samplers, &cpu);
+		sampler = programs_find(&set->programs, set->skeleton->progs.sampler);
+		r = sampler_attach_all(bpf_program__fd(sampler), o->hz, &set->samplers, &cpu);
 		if (r < 0)
 			return r;
 	}
@@ -359,111 +396,10 @@ int kernelset_attach(struct kernelset *set, const struct options *o, const char 
 	return write_abi(set, o);
 }
 
-static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
-{
-	const struct {
-		const char *name;
-		const struct bpf_map *map;
-		mode_t mode;
-	} list[] = {
-#define PIN_MAP(name, mode, help) { #name, set->skeleton->maps.name, mode },
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
-#include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
-	};
-	int r;
-
-	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
-		*ret_what = list[i].name;
-		r = pin_set_put(dir, list[i].name, bpf_map__fd(list[i].map), list[i].mode, gid);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/*
- * Pins the links. Nobody opens a link: group and others get no access. An iterator is a link that
- * the consumer reads.
- */
-static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
-{
-	struct attachment list[ATTACHMENTS];
-	size_t n = attachments_list(set, list);
-	int r;
-
-	for (size_t i = 0; i < n; i++) {
-		bool reads = bpf_program__expected_attach_type(list[i].program) == BPF_TRACE_ITER;
-
-		*ret_what = list[i].name;
-		r = pin_set_put(dir, list[i].name, bpf_link__fd(*list[i].link),
-				reads ? ITER_MODE : LINK_MODE, reads ? gid : 0);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* Pins the programs. They run only when somebody attaches them, and only root may open the pins. */
-static int pin_programs(const struct kernelset *set, const char *dir, const char **ret_what)
-{
-	const struct {
-		const char *name;
-		const struct bpf_program *program;
-	} list[] = {
-#define PIN_MAP(name, mode, help)
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help) { #name, set->skeleton->progs.name },
-#include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
-	};
-	int r;
-
-	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
-		*ret_what = list[i].name;
-		r = pin_set_put(dir, list[i].name, bpf_program__fd(list[i].program), LINK_MODE, 0);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
-{
-	char name[32];
-	int r;
-
-	r = pin_maps(set, dir, gid, ret_what);
-	if (r < 0)
-		return r;
-	r = pin_links(set, dir, gid, ret_what);
-	if (r < 0)
-		return r;
-	r = pin_programs(set, dir, ret_what);
-	if (r < 0)
-		return r;
-	*ret_what = "sampler";
-	for (size_t i = 0; i < set->samplers.count; i++) {
-		snprintf(name, sizeof(name), "sampler_cpu%u", set->samplers.items[i].cpu);
-		r = pin_set_put(dir, name, set->samplers.items[i].link_fd, LINK_MODE, 0);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 void kernelset_done(struct kernelset *set)
 {
 	sampler_attach_done(&set->samplers);
+	programs_done(&set->programs);
 	trocar__destroy(set->skeleton);
 	set->skeleton = NULL;
 }

@@ -8,12 +8,14 @@
 #include <sys/types.h>
 
 #include "loader/options.h"
+#include "loader/programs.h"
 #include "loader/sampler_attach.h"
 
 struct trocar;
 
 struct kernelset {
-	struct trocar *skeleton; /* owned */
+	struct trocar *skeleton; /* owned: the maps and the links */
+	struct programs programs;
 	struct samplers samplers;
 	bool vma_open_coded;
 	bool page_walk;	    /* bpf/page_layout.bpf.c can walk page tables */

@@ -24,6 +24,13 @@
 /* prctl.h names PR_CAPBSET_* and PR_CAP_AMBIENT; glibc's fcntl and friends are functions here. */
 #define INT_BITS 0xffffffffULL
 
+#define THREADS_SIGNAL (__SIGRTMIN + 1) /* of glibc: all threads change their ids together */
+
+/* With what glibc makes a thread. */
+#define THREAD_FLAGS                                                                        \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | \
+	 CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+
 #define SET_LOADER	    .process = POLICY_LOADER, .flag = 0
 #define SET_CONSUMER	    .process = POLICY_CONSUMER, .flag = 0
 #define SET_CONSUMER_UNIX   .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT

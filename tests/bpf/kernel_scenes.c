@@ -278,7 +278,7 @@ static void each_walk_is_the_kernels_own(void **state)
 		run.modules[1] = bpf_program__attach(run.h->skel->progs.on_module_free);
 		assert_true(run.modules[0] && run.modules[1]);
 	}
-	if (!kernel_rows_learn(run.h->skel)) {
+	if (!kernel_rows_learn(run.h->skel->progs.orc_symbols, run.h->skel->progs.orc_learn)) {
 		rmdir(run.folder);
 		harness_free(run.h);
 		print_message("this kernel has no unwind tables, or hides them\n");

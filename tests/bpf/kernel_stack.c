@@ -50,7 +50,7 @@ static void compare_walks(bool by_copies)
 	struct scene s = begin(by_copies);
 	struct totals before = {}, now = {};
 
-	if (!kernel_rows_learn(s.h->skel)) {
+	if (!kernel_rows_learn(s.h->skel->progs.orc_symbols, s.h->skel->progs.orc_learn)) {
 		harness_free(s.h);
 		print_message("this kernel has no unwind tables, or hides them\n");
 		skip();
@@ -151,7 +151,7 @@ static void words_from_nowhere_end_walks(void **state)
 	struct totals now;
 	pid_t pid;
 
-	if (!kernel_rows_learn(s.h->skel)) {
+	if (!kernel_rows_learn(s.h->skel->progs.orc_symbols, s.h->skel->progs.orc_learn)) {
 		harness_free(s.h);
 		skip();
 	}
@@ -174,7 +174,7 @@ static void wrong_rows_are_dropped(void **state)
 	struct totals now;
 	pid_t pid;
 
-	if (!kernel_rows_learn(s.h->skel)) {
+	if (!kernel_rows_learn(s.h->skel->progs.orc_symbols, s.h->skel->progs.orc_learn)) {
 		harness_free(s.h);
 		skip();
 	}
@@ -232,7 +232,7 @@ static void unknown_numbers_are_not_followed(void **state)
 	uint32_t zero = 0;
 	uint64_t function;
 
-	if (!kernel_rows_learn(s.h->skel)) {
+	if (!kernel_rows_learn(s.h->skel->progs.orc_symbols, s.h->skel->progs.orc_learn)) {
 		harness_free(s.h);
 		skip();
 	}

@@ -32,7 +32,8 @@ long needed_landlock_version(void);
 long needed_seccomp_action(void);
 long needed_capget(struct world *w);
 long needed_capset(struct world *w);
-long needed_fork(void); /* a process that ends at once */
+long needed_fork(void);		     /* a process that ends at once */
+long needed_thread(struct world *w); /* a thread likewise */
 long needed_create(struct world *w, const char *dir);
 long needed_move_out(struct world *w);
 long forbidden_in_thread(struct world *w);

@@ -216,7 +216,8 @@ int world_lock(struct world *w, enum policy_process process, uint32_t flags, con
 		r = lock_loader(process);
 	else
 		r = policy_harden();
-	if (r == 0 && process == POLICY_CONSUMER) /* the others have one thread */
+	if (r == 0 &&
+	    (process == POLICY_CONSUMER || process == POLICY_LOADER)) /* others have one thread */
 		r = world_helper(w);
 	if (r < 0)
 		return r;

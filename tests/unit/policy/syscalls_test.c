@@ -2,6 +2,8 @@
 #include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <linux/bpf.h>
+#include <sched.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -51,7 +53,8 @@ static void keys_and_filters(void **state)
 /* Every row says why; a process without the call has no row of it. */
 static void reasons_and_gaps(void **state)
 {
-	static const int never[] = { SYS_execve, SYS_clone,  SYS_clone3, SYS_ptrace,
+	/* The loader may make a thread, and the broker a process. */
+	static const int never[] = { SYS_clone,	 SYS_clone3, SYS_execve, SYS_ptrace,
 				     SYS_setuid, SYS_chroot, SYS_kill,	 SYS_socket };
 	const struct syscalls_row *rows;
 	size_t n;
@@ -62,8 +65,13 @@ static void reasons_and_gaps(void **state)
 		assert_true(rows[i].n_filters <= 2);
 	}
 	for (int p = POLICY_LOADER; p <= POLICY_RESOLVER; p++)
-		for (size_t i = 0; p != POLICY_BROKER && i < sizeof(never) / sizeof(never[0]); i++)
+		for (size_t i = p == POLICY_LOADER ? 2 : 0;
+		     p != POLICY_BROKER && i < sizeof(never) / sizeof(never[0]); i++)
 			assert_false(any((enum policy_process)p, never[i]));
+	assert_int_equal(find(POLICY_LOADER, "clone(THREAD_FLAGS)")->n_filters, 1);
+	assert_int_equal(find(POLICY_LOADER, "clone(THREAD_FLAGS)")->filters[0].mask, UINT32_MAX);
+	assert_true(find(POLICY_LOADER, "clone(THREAD_FLAGS)")->filters[0].value & CLONE_THREAD);
+	assert_int_equal(find(POLICY_LOADER, "clone3(ENOSYS)")->error, ENOSYS);
 	assert_false(any(POLICY_RESOLVER, SYS_write));
 	assert_false(any(POLICY_CONSUMER, SYS_mount));
 	assert_false(any(POLICY_CONSUMER, SYS_perf_event_open));
