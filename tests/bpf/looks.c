@@ -109,11 +109,9 @@ static void who_is_halted(void **state)
 	assert_non_null(file);
 	fputs("1", file);
 	fflush(file);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 200 && !(l.record.head.flags & LOOK_FROZEN); i++) {
 		harness_sleep_ms(10);
 		read_looks(f.h, f.pid, &l);
-		if (l.record.head.flags & LOOK_FROZEN)
-			break;
 	}
 	assert_int_equal(l.record.head.flags, LOOK_FROZEN);
 	fputs("0", file);
