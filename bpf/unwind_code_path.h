@@ -13,7 +13,7 @@
 #include "bpf/unwind_insn.h"
 
 #define UNWIND_CODE_INSNS     160  /* that are followed for one frame */
-#define UNWIND_CODE_ALL	      1280 /* for one walk */
+#define UNWIND_CODE_ALL	      2560 /* for one walk; a leaf may take half: 4 KiB of code */
 #define UNWIND_CODE_JUMPS     16
 #define UNWIND_CODE_BACK      44u /* bytes that are searched at once before a frame */
 #define UNWIND_CODE_BACK_COST 1	  /* instructions that take as long */
