@@ -59,15 +59,15 @@ def unit_test(path):
 
 
 @functools.cache
-def programs():
-    """{a test file: the name of Meson's test that runs it}"""
+def programs(suite):
+    """{a test file: the name of Meson's test of that suite that runs it}"""
     def ask(what):
         return json.loads(subprocess.run(["meson", "introspect", what, BUILD], check=True, stdout=subprocess.PIPE).stdout)
     sources = {}
     for target in ask("--targets"):
         sources[target["id"]] = [os.path.relpath(s, ROOT) for part in target["target_sources"] for s in part["sources"]]
     return {s: t["name"] for t in ask("--tests") for i in t["depends"] for s in sources.get(i, ())
-            if s.startswith("tests/") and s.endswith(".c")}
+            if f"trocar:{suite}" in t["suite"] and s.startswith("tests/") and s.endswith(".c")}
 
 
 def unit(paths):
@@ -75,12 +75,14 @@ def unit(paths):
     chosen = {}
     for path in paths:
         top = path.split("/")[0]
+        if top not in PRODUCT and not path.startswith("tests/unit/"):
+            continue
         test = unit_test(path)
         folder = f"tests/unit/{os.path.dirname(path)}/" if top in PRODUCT else f"{os.path.dirname(path)}/"
-        tests = [test] if test else [t for t in programs() if t.startswith(folder) and t.startswith("tests/unit/")]
+        tests = [test] if test else [t for t in programs("unit") if t.startswith(folder) and t.startswith("tests/unit/")]
         for one in tests:
-            if one in programs():
-                files = chosen.setdefault(programs()[one], set())
+            if one in programs("unit"):
+                files = chosen.setdefault(programs("unit")[one], set())
                 if test:
                     files.add(os.path.basename(one)[:-len("_test.c")])
                 else:
@@ -107,14 +109,14 @@ def bpf(paths):
     """Meson's names of the tests that load a program of an object which these files are a part of."""
     objects = [o for o in below("bpf", "*.bpf.c") if included(o) & set(paths)]
     touched = {program for o in objects for program in PROGRAM.findall(text(o))}
-    chosen = {p for p in paths if p.startswith("tests/bpf/")}
+    chosen = {p for p in paths if p.startswith(("tests/bpf/", "tests/unit/bpf/"))}
     for test in below("tests/bpf", "*.c"):
         loads = re.findall(r'"([^"]+)"', " ".join(LOADS.findall(text(test))))
         if any(fnmatch.fnmatch(program, pattern) for pattern in loads for program in touched):
             chosen.add(test)
     if any(p.startswith(("bpf/", "loader/kernel")) for p in paths):
         chosen.add("tests/bpf/instructions.c")
-    return sorted({programs()[test] for test in chosen if test in programs()})
+    return sorted({programs("bpf")[test] for test in chosen if test in programs("bpf")})
 
 
 # ---- tests in Python
