@@ -153,7 +153,9 @@ class Activator:
         return self.wait(lambda: not self.busy, seconds)
 
     def kill(self, number):
+        """Sends the signal to the broker that runs. One may have answered before it is known here."""
         with self.changed:
+            self.changed.wait_for(lambda: self.process or not self.busy, WAIT_S)
             if self.process:
                 self.process.send_signal(number)
 
