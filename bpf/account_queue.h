@@ -79,8 +79,8 @@ struct account_wait {
 };
 
 /*
- * Charges the time to another cgroup. Returns who it was behind. A global function: the verifier
- * checks it once.
+ * Charges the time to another cgroup. Returns what the thread was behind (enum queue_behind). A
+ * global function: the verifier checks it once.
  */
 __noinline __u32 account_queue_charge(__u32 slot, __u64 cgroup_id, __u64 ns)
 {

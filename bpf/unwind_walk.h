@@ -46,8 +46,9 @@ struct unwind_walk {
 	__u64 mm; /* address of the struct mm_struct whose stack it is */
 	struct mapped_file_found found;
 	__u64 gap_at;	 /* where unwind_walk_is_adjacent searches */
-	__u32 gap_clean; /* no return address was below that */
-	__u32 gap_code;	 /* the stack is executable: its addresses may be code */
+	__u64 gap_end;	 /* between the stack pointer and that no code lies */
+	__u32 gap_clean; /* no return address was below gap_at */
+	__u32 pad;
 	struct unwind_code code;
 };
 
@@ -57,18 +58,14 @@ UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
 }
 
 /*
- * Returns the number of the range that holds `pc`, or UNWIND_RANGES. The search has no branch on
- * what it reads, like unwind_search. It loads each word anew: the table may be being filled.
+ * Returns the number of the last of `count` ranges that begins at or below `page`; 0 also for none.
+ * The search has no branch on what it reads, like unwind_search. It loads each word anew: the table
+ * may be being filled.
  */
-UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last, __u64 pc)
+UNWIND_INLINE __u32 unwind_find_row(const volatile __u64 *ranges, __u32 count, __u64 page)
 {
-	const volatile __u64 *ranges = r->ranges;
-	__u32 count = *(const volatile __u32 *)&r->count & (2 * UNWIND_RANGES - 1);
-	__u64 page = pc >> UNWIND_RANGE_SHIFT;
 	__u32 row = 0, left = count;
 
-	if (last < count && unwind_range_holds(ranges[last & (UNWIND_RANGES - 1)], pc))
-		return last;
 	for (int i = 0; i < UNWIND_RANGE_STEPS; i++) {
 		__u32 half = left >> 1;
 		__u64 reached =
@@ -79,6 +76,23 @@ UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last,
 		row += half & -(__u32)reached;
 		left -= half;
 	}
+	return row;
+}
+
+UNWIND_INLINE __u32 unwind_range_count(const struct unwind_ranges *r)
+{
+	return *(const volatile __u32 *)&r->count & (2 * UNWIND_RANGES - 1);
+}
+
+/* Returns the number of the range that holds `pc`, or UNWIND_RANGES. */
+UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last, __u64 pc)
+{
+	const volatile __u64 *ranges = r->ranges;
+	__u32 count = unwind_range_count(r), row;
+
+	if (last < count && unwind_range_holds(ranges[last & (UNWIND_RANGES - 1)], pc))
+		return last;
+	row = unwind_find_row(ranges, count, pc >> UNWIND_RANGE_SHIFT);
 	if (row >= count)
 		return UNWIND_RANGES;
 	return unwind_range_holds(ranges[row & (UNWIND_RANGES - 1)], pc) ? row : UNWIND_RANGES;
@@ -129,13 +143,39 @@ struct unwind_gap {
 	const struct unwind_ranges *ranges;
 };
 
+/*
+ * Returns up to where no range lies above the stack pointer, at most to the end of the stack: that
+ * may be known no better than by the largest size of stacks, and libraries may lie below it.
+ */
+UNWIND_INLINE __u64 unwind_gap_end(const struct unwind_frame *f, const struct unwind_ranges *r)
+{
+	const volatile __u64 *ranges = r->ranges;
+	__u32 count = unwind_range_count(r);
+	__u64 page = f->sp >> UNWIND_RANGE_SHIFT, end = f->top;
+	__u32 row = unwind_find_row(ranges, count, page);
+
+	/* The range that begins at or below the stack pointer, if there is one, and the next. */
+	for (__u32 i = 0; i < 2; i++) {
+		__u64 range = ranges[(row + i) & (UNWIND_RANGES - 1)];
+		__u64 start = UNWIND_RANGE_PAGE(range) << UNWIND_RANGE_SHIFT;
+
+		if (row + i >= count)
+			break;
+		if (unwind_range_holds(range, f->sp))
+			return f->sp;
+		if (start > f->sp && start < end)
+			end = start;
+	}
+	return end;
+}
+
 /* Whether the word can be no code: it is below all ranges, or an address of this stack. */
 UNWIND_INLINE __u32 unwind_gap_is_data(const struct unwind_gap *gap, __u64 word)
 {
 	__u64 lowest = UNWIND_RANGE_PAGE(*(const volatile __u64 *)&gap->ranges->ranges[0]);
 
 	return word >> UNWIND_RANGE_SHIFT < lowest ||
-	       (!gap->walk->gap_code && unwind_on_stack(&gap->walk->frame, word));
+	       word - gap->walk->frame.sp < gap->walk->gap_end - gap->walk->frame.sp;
 }
 
 /* Searches one word. Returns 1 at the end of the gap, and when the word is a return address. */
@@ -182,7 +222,7 @@ UNWIND_GLOBAL int unwind_walk_is_adjacent(struct unwind_walk *w, const struct un
 		return 0;
 	w->gap_at = w->frame.sp;
 	w->gap_clean = 1;
-	w->gap_code = unwind_find_range(r, w->last, w->frame.sp) < UNWIND_RANGES;
+	w->gap_end = unwind_gap_end(&w->frame, r);
 	bpf_loop((__u32)words + 1, unwind_gap_word, &gap, 0);
 	return w->gap_clean && w->gap_at >= w->frame.fp;
 }

@@ -127,6 +127,28 @@ static void test_executable_stack(void **state)
 	}
 }
 
+/* Code above the stack, before any end of it that is known: a coroutine's below libraries. */
+static void test_code_above(void **state)
+{
+	const struct text_row program[] = { { 0, outermost } };
+	uint64_t page = (uintptr_t)stack / PAGE;
+	struct taken t;
+
+	for (uint32_t away = 2; away < 300; away += 27) {
+		ranges.count = 0;
+		add_mapping(UNWIND_KIND_ROWS, program, 1);
+		add_mapping(UNWIND_KIND_FP, NULL, 0);
+		ranges.checks[0] = ranges.checks[1] = mapped_file_there.number;
+		ranges.checks[2] = 0;
+		ranges.ranges[ranges.count++] = UNWIND_RANGE(page + away, 1);
+		stack[4] = (page + away) * PAGE + 64;
+		stack[20] = 0;
+		stack[21] = at(0, MAIN);
+		assert_int_equal(take(at(1, LEAF), stack, &stack[20], &t), UNWIND_END_COMPLETE);
+		assert_int_equal(t.followed[1], 1);
+	}
+}
+
 /* Made code may push a return address and jump, so there each address counts. */
 static void test_made_code(void **state)
 {
@@ -186,6 +208,7 @@ UNIT_TESTS(unwind_walk_gap)
 	const struct CMUnitTest tests[] = {
 		TEST(test_nothing_between), TEST(test_return_address), TEST(test_made_code),
 		TEST(test_by_code),	    TEST(test_bounds),	       TEST(test_executable_stack),
+		TEST(test_code_above),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
