@@ -273,21 +273,23 @@ static int prepare_set(struct trocar *skeleton, const struct options *o, const s
 
 /*
  * Loads the maps and the programs. What the kernel side has to learn it learns from programs of the
- * first half, while the second one is being loaded.
+ * first half, while the second one is being loaded. That is over when this returns, whatever it
+ * returns: libbpf reads a file that the caller closes.
  */
 static int load_set(struct trocar *skeleton, struct programs *programs, const struct options *o,
 		    struct kernelset *set)
 {
-	int r = trocar__load(skeleton);
+	int r = trocar__load(skeleton), r_other;
 
 	if (r == 0)
 		r = programs_begin(programs, skeleton);
-	if (r < 0)
-		return r;
-	set->page_walk = learn_pages(programs, skeleton);
-	set->kernel_rows = learn_rows(programs, skeleton);
-	r = fill_scope(skeleton, o);
-	return r < 0 ? r : programs_end(programs);
+	if (r == 0) {
+		set->page_walk = learn_pages(programs, skeleton);
+		set->kernel_rows = learn_rows(programs, skeleton);
+		r = fill_scope(skeleton, o);
+	}
+	r_other = programs_end(programs);
+	return r < 0 ? r : r_other;
 }
 
 int kernelset_load(const struct options *o, struct kernelset *ret_set)

@@ -13,17 +13,28 @@
 #define LINK_MODE 0600
 #define ITER_MODE 0640
 
-static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
+static int program_fd(const struct kernelset *set, const struct bpf_program *program)
+{
+	return bpf_program__fd(programs_find(&set->programs, program));
+}
+
+/*
+ * Pins the maps and the programs. A program runs only once it is attached, and root alone may open
+ * its pin.
+ */
+static int pin_objects(const struct kernelset *set, const char *dir, gid_t gid,
+		       const char **ret_what)
 {
 	const struct {
 		const char *name;
-		const struct bpf_map *map;
+		int fd;
 		mode_t mode;
+		gid_t gid;
 	} list[] = {
-#define PIN_MAP(name, mode, help) { #name, set->skeleton->maps.name, mode },
+#define PIN_MAP(name, mode, help) { #name, bpf_map__fd(set->skeleton->maps.name), mode, gid },
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
+#define PIN_PROG(name, help) { #name, program_fd(set, set->skeleton->progs.name), LINK_MODE, 0 },
 #include "shared/abi/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
@@ -34,7 +45,7 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
 		*ret_what = list[i].name;
-		r = pin_set_put(dir, list[i].name, bpf_map__fd(list[i].map), list[i].mode, gid);
+		r = pin_set_put(dir, list[i].name, list[i].fd, list[i].mode, list[i].gid);
 		if (r < 0)
 			return r;
 	}
@@ -42,8 +53,8 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 }
 
 /*
- * Pins the links. Nobody opens a link: group and others get no access. An iterator is a link that
- * the consumer reads.
+ * Pins the links. No process opens a link: group and others get no access. An iterator is a link
+ * that the consumer reads.
  */
 static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
 {
@@ -63,48 +74,15 @@ static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, co
 	return 0;
 }
 
-/* Pins the programs. They run only when somebody attaches them, and only root may open the pins. */
-static int pin_programs(const struct kernelset *set, const char *dir, const char **ret_what)
-{
-	const struct {
-		const char *name;
-		const struct bpf_program *program;
-	} list[] = {
-#define PIN_MAP(name, mode, help)
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help) { #name, set->skeleton->progs.name },
-#include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
-	};
-	int r;
-
-	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
-		*ret_what = list[i].name;
-		r = pin_set_put(dir, list[i].name,
-				bpf_program__fd(programs_find(&set->programs, list[i].program)),
-				LINK_MODE, 0);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
 {
 	char name[32];
 	int r;
 
-	r = pin_maps(set, dir, gid, ret_what);
+	r = pin_objects(set, dir, gid, ret_what);
 	if (r < 0)
 		return r;
 	r = pin_links(set, dir, gid, ret_what);
-	if (r < 0)
-		return r;
-	r = pin_programs(set, dir, ret_what);
 	if (r < 0)
 		return r;
 	*ret_what = "sampler";

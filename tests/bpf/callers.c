@@ -68,8 +68,7 @@ static uint64_t in_library(bool behind_call)
 
 static void stand(void *context)
 {
-	/* Whoever has been called has run there, and the page is resident: read it again and again.
-	 */
+	/* A page that is read again and again stays resident. */
 	uint64_t called = in_library(true);
 
 	for (int i = 0; i < FRAMES; i++)

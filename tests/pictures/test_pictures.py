@@ -597,7 +597,7 @@ def test_a_million_lines(w):
 
 
 def test_thousands_of_sessions(w):
-    """Reading is linear in sessions: 4,000 of them, 245 MB, take each of these as long as ten times a tenth of them."""
+    """Reading is linear in sessions: 4,000 of them, 245 MB, take at most twice as long as ten times a tenth of them."""
     sessions, share, one = 4000, 10, []
     for line in CART.read_text().splitlines(True):
         if '"session":"' in line and ('"type":"session.' in line or sum(map(len, one)) < 58000):
