@@ -142,8 +142,9 @@ static __always_inline void look_at_futexes(struct look_on *on, __u64 list)
 	on->kind = LOOK_ON_FUTEX;
 	task = (const void *)l->task;
 	l->pgd = (__u64)BPF_CORE_READ(task, mm, pgd);
-	if (look_fetch(list, sizeof(struct futex_waitv)) == 0)
-		on->address = l->fetched[offsetof(struct futex_waitv, uaddr) / sizeof(__u64)];
+	/* The word alone: the entry may lie in two pages. */
+	if (look_fetch(list + offsetof(struct futex_waitv, uaddr), sizeof(__u64)) == 0)
+		on->address = l->fetched[0];
 }
 
 /* The same as look_at_argument, of calls that are rarer. `end`: of the kernel stack. */

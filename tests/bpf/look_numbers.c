@@ -187,13 +187,15 @@ static void a_timerfd_is_a_timer(void **state)
 	}
 }
 
-static void wait_for_futexes(void *unused)
+/* The list has `*bytes` bytes before the end of a page. */
+static void wait_for_futexes(void *bytes)
 {
-	struct futex_waitv list[2] = {
-		{ .uaddr = (uintptr_t)&words[1], .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
-		{ .uaddr = (uintptr_t)&words[0], .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
-	};
+	static char _Alignas(4096) pages[2][4096];
+	struct futex_waitv *list = (struct futex_waitv *)(pages[1] - *(const size_t *)bytes);
 
+	for (size_t i = 0; i < 2; i++)
+		list[i] = (struct futex_waitv){ .uaddr = (uintptr_t)&words[1 - i],
+						.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG };
 	for (;;)
 		if (syscall(SYS_futex_waitv, list, 2, 0, NULL, CLOCK_MONOTONIC) < 0 &&
 		    errno == ENOSYS)
@@ -209,11 +211,16 @@ static void wait_for_futex(void *unused)
 			have_no_call();
 }
 
+/* Its entry may begin in one page and end in the next. */
 static void the_first_of_futexes(void **state)
 {
-	struct look_on on = look_at_wait(wait_for_futexes, NULL, LOOK_ON_FUTEX);
+	size_t before[] = { 8, 16, sizeof(struct futex_waitv), 2 * sizeof(struct futex_waitv) };
 
-	assert_int_equal(on.address, (uintptr_t)&words[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
+		struct look_on on = look_at_wait(wait_for_futexes, &before[i], LOOK_ON_FUTEX);
+
+		assert_int_equal(on.address, (uintptr_t)&words[1]);
+	}
 }
 
 static void the_newer_futex(void **state)
