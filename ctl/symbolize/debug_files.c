@@ -68,10 +68,39 @@ static void pass_over(struct walk *w, int error)
 	}
 }
 
-/* Notes that the file at the walk's path is of this build. The first of each kind stays. */
-static int note_file(struct walk *w, const struct build_id *id)
+/* Sets what tells the file from others: its entry and segments, which strip(1) leaves alone. */
+static int read_shape(const struct elf_image *image, uint64_t *ret_shape)
+{
+	_cleanup_(elf_reader_done) struct elf_reader e = {};
+	uint64_t words[1 + 4 * ELF_SEGMENTS_MAX];
+	size_t n = 0;
+	int r = elf_reader_open(image, &e);
+
+	if (r < 0)
+		return r;
+	words[n++] = e.header.e_entry;
+	for (size_t i = 0; i < e.segment_count && i < ELF_SEGMENTS_MAX; i++) {
+		const Elf64_Phdr *s = &e.segments[i];
+
+		if (s->p_type != PT_LOAD)
+			continue;
+		words[n++] = s->p_offset;
+		words[n++] = s->p_vaddr;
+		words[n++] = s->p_filesz;
+		words[n++] = s->p_memsz;
+	}
+	*ret_shape = MAX(pool_hash(words, n * sizeof(words[0])), UINT64_C(1));
+	return 0;
+}
+
+/*
+ * Notes that the file at the walk's path is of this build. The first of each kind stays. `shape`:
+ * of a program or library.
+ */
+static int note_file(struct walk *w, const struct build_id *id, uint64_t shape)
 {
 	struct debug_files *d = w->d;
+	struct debug_files_known *known;
 	uint32_t number, path, *place;
 	int r = pool_put(&d->ids, id->bytes, id->n, &number);
 
@@ -81,27 +110,36 @@ static int note_file(struct walk *w, const struct build_id *id)
 	if (r < 0)
 		return r;
 	d->files++;
-	place = id->code ? &d->known[number].code : &d->known[number].debug;
-	if (*place)
+	known = &d->known[number];
+	place = id->code ? &known->code : &known->debug;
+	if (*place) {
+		known->shared |= id->code && known->shape != shape;
 		return 0;
+	}
 	r = pool_put(&d->paths, w->path, w->bytes, &path);
-	if (r == 0)
-		*place = path + 1;
-	return r;
+	if (r < 0)
+		return r;
+	*place = path + 1;
+	if (id->code)
+		known->shape = shape;
+	return 0;
 }
 
 static int look_at_file(struct walk *w, int dir_fd, const char *name)
 {
 	struct elf_image image = { .fd = -1 };
+	uint64_t shape = 0;
 	struct build_id id;
 	int r;
 
 	r = open_file(dir_fd, name, &image);
 	if (r == 0)
 		r = build_id_read(&image, &id);
+	if (r == 0 && id.code)
+		r = read_shape(&image, &shape);
 	cleanup_close(&image.fd);
 	if (r == 0)
-		return note_file(w, &id);
+		return note_file(w, &id, shape);
 	if (r == -ENOMEM)
 		return r;
 	/* What is no ELF file is nothing to speak of, nor a link into the void. */
@@ -187,27 +225,57 @@ int debug_files_add(struct debug_files *d, int fd, const char *path)
 	return walk_folder(&w, fd, ".", 0);
 }
 
-/* Opens `path` when it is of the build, into the free place of the pair that it fits. */
-static int try_path(const char *path, const char *hex, size_t digits, struct debug_files_pair *pair)
+/* Opens `path` when it is of the build; ret_image->fd is the caller's to close. */
+static int open_build(const char *path, const char *hex, size_t digits, struct elf_image *ret_image,
+		      struct build_id *ret_id)
 {
 	struct elf_image image = { .fd = -1 };
 	_cleanup_close_ int fd = -1;
-	struct build_id id;
-	int r, *place;
+	int r;
 
 	r = open_file(AT_FDCWD, path, &image);
 	if (r < 0)
 		return r;
 	fd = image.fd;
-	r = build_id_read(&image, &id);
+	r = build_id_read(&image, ret_id);
 	if (r < 0)
 		return r == -ENODATA ? -ESTALE : r;
-	if (!build_id_is(&id, hex, digits))
+	if (!build_id_is(ret_id, hex, digits))
 		return -ESTALE;
+	image.fd = TAKE_FD(fd);
+	*ret_image = image;
+	return 0;
+}
+
+/* Opens `path` when it is of the build, into the free place of the pair that it fits. */
+static int try_path(const char *path, const char *hex, size_t digits, struct debug_files_pair *pair)
+{
+	struct elf_image image;
+	struct build_id id;
+	int r, *place;
+
+	r = open_build(path, hex, digits, &image, &id);
+	if (r < 0)
+		return r;
 	place = id.code ? &pair->code : &pair->debug;
 	if (*place < 0)
-		*place = TAKE_FD(fd);
+		*place = TAKE_FD(image.fd);
+	cleanup_close(&image.fd);
 	return 0;
+}
+
+uint64_t debug_files_shape(const char *hex, size_t digits, const char *module)
+{
+	struct elf_image image;
+	uint64_t shape = 0;
+	struct build_id id;
+
+	if (!module || module[0] != '/' || open_build(module, hex, digits, &image, &id) < 0)
+		return 0;
+	if (id.code)
+		(void)read_shape(&image, &shape);
+	cleanup_close(&image.fd);
+	return shape;
 }
 
 /* From hex digits as event lines have them; false for what is none. */
@@ -227,17 +295,25 @@ static bool parse_hex(const char *hex, size_t digits, uint8_t id[BUILD_ID_BYTES_
 	return true;
 }
 
-static void try_known(const struct debug_files *d, const char *hex, size_t digits,
-		      const uint8_t *id, struct debug_files_pair *pair)
+/* Returns whether the build-id alone does not say which program the file at `module` is. */
+static bool is_shared(const struct debug_files_known *known, const char *hex, size_t digits,
+		      const char *module)
 {
-	uint32_t number;
+	uint64_t shape;
 
-	if (pool_find(&d->ids, id, digits / 2, &number) < 0)
-		return;
-	if (d->known[number].code)
-		(void)try_path(pool_text(&d->paths, d->known[number].code - 1), hex, digits, pair);
-	if (d->known[number].debug)
-		(void)try_path(pool_text(&d->paths, d->known[number].debug - 1), hex, digits, pair);
+	if (known->shared || !known->code)
+		return known->shared;
+	shape = debug_files_shape(hex, digits, module);
+	return shape && shape != known->shape;
+}
+
+static void try_known(const struct debug_files *d, const struct debug_files_known *known,
+		      const char *hex, size_t digits, struct debug_files_pair *pair)
+{
+	if (known->code)
+		(void)try_path(pool_text(&d->paths, known->code - 1), hex, digits, pair);
+	if (known->debug)
+		(void)try_path(pool_text(&d->paths, known->debug - 1), hex, digits, pair);
 }
 
 /* As debuginfod_find_executable(3) and debuginfod_find_debuginfo(3) keep what they have fetched. */
@@ -253,26 +329,54 @@ static void try_cache(const struct debug_files *d, const char *hex, size_t digit
 			(void)try_path(path, hex, digits, pair);
 }
 
+/* Opens the program at `module`, and nothing that goes by the build-id alone. */
+static int open_shared(const char *hex, size_t digits, const char *module,
+		       struct debug_files_pair *pair)
+{
+	if (module && module[0] == '/')
+		(void)try_path(module, hex, digits, pair);
+	cleanup_close(&pair->debug);
+	pair->debug = -1;
+	return pair->code < 0 ? -ENOTUNIQ : 0;
+}
+
+static int open_pair(struct debug_files *d, const char *hex, size_t digits, const char *module,
+		     struct debug_files_pair *pair)
+{
+	char path[DEBUG_FILES_PATH];
+	int r = -ENOENT;
+
+	if (pair->code < 0 && module && module[0] == '/')
+		r = try_path(module, hex, digits, pair);
+	if (d->cache)
+		try_cache(d, hex, digits, pair);
+	if (pair->debug < 0 && snprintf(path, sizeof(path), "%s/.build-id/%.2s/%.*s.debug", d->root,
+					hex, (int)digits - 2, hex + 2) < (int)sizeof(path))
+		(void)try_path(path, hex, digits, pair);
+	if (pair->code < 0 && pair->debug < 0)
+		return r == -ESTALE || r == -EACCES ? r : -ENOENT;
+	return 0;
+}
+
 int debug_files_open(struct debug_files *d, const char *hex, size_t digits, const char *module,
 		     struct debug_files_pair *ret_pair)
 {
 	struct debug_files_pair pair = { .code = -1, .debug = -1 };
 	uint8_t id[BUILD_ID_BYTES_MAX] = { 0 };
-	char path[DEBUG_FILES_PATH];
-	int r = -ENOENT;
+	uint32_t number;
+	int r;
 
 	if (!parse_hex(hex, digits, id))
 		return -ENOENT;
-	try_known(d, hex, digits, id, &pair);
-	if (pair.code < 0 && module && module[0] == '/')
-		r = try_path(module, hex, digits, &pair);
-	if (d->cache)
-		try_cache(d, hex, digits, &pair);
-	if (pair.debug < 0 && snprintf(path, sizeof(path), "%s/.build-id/%.2s/%.*s.debug", d->root,
-				       hex, (int)digits - 2, hex + 2) < (int)sizeof(path))
-		(void)try_path(path, hex, digits, &pair);
-	if (pair.code < 0 && pair.debug < 0)
-		return r == -ESTALE || r == -EACCES ? r : -ENOENT;
-	*ret_pair = pair;
-	return 0;
+	if (pool_find(&d->ids, id, digits / 2, &number) < 0) {
+		r = open_pair(d, hex, digits, module, &pair);
+	} else if (is_shared(&d->known[number], hex, digits, module)) {
+		r = open_shared(hex, digits, module, &pair);
+	} else {
+		try_known(d, &d->known[number], hex, digits, &pair);
+		r = open_pair(d, hex, digits, module, &pair);
+	}
+	if (r == 0)
+		*ret_pair = pair;
+	return r;
 }

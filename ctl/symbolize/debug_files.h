@@ -21,7 +21,9 @@ struct debug_files {
 	struct pool_budget budget;
 	struct pool ids, paths;
 	struct debug_files_known {
+		uint64_t shape;	      /* of `code` (debug_files_shape) */
 		uint32_t code, debug; /* paths + 1; 0: none */
+		bool shared;	      /* programs of different shapes have the id */
 	} * known;		      /* one per id */
 	uint32_t space;
 	const char *root;     /* DEBUG_FILE_ROOT, or what a test has in its place */
@@ -48,9 +50,19 @@ void debug_files_done(struct debug_files *d);
 int debug_files_add(struct debug_files *d, int fd, const char *path);
 
 /*
+ * Returns a number of the program or library at `module` (a path, or NULL) that is of the build
+ * `hex`
+ * (`digits` hex digits): its copies have the same one, stripped or not; a file that a linker or a
+ * person gave the same build-id has another one. 0: no such file is there.
+ */
+uint64_t debug_files_shape(const char *hex, size_t digits, const char *module);
+
+/*
  * Opens what there is of the build `hex` (`digits` hex digits): of the folders that were added, at
- * `module` (a path, or NULL), in the cache, and below the root. 0; -ENOENT: nothing is there;
- * -ESTALE: only a file of another build at `module`; -EACCES: it may not be read.
+ * `module` (a path, or NULL), in the cache, and below the root. Where programs of different shapes
+ * have this build-id, only that at `module` is opened. 0; -ENOENT: nothing is there; -ESTALE: only
+ * a file of another build at `module`; -EACCES: it may not be read; -ENOTUNIQ: different programs
+ * of the folders have this build-id, and none of it is at `module`.
  */
 int debug_files_open(struct debug_files *d, const char *hex, size_t digits, const char *module,
 		     struct debug_files_pair *ret_pair);

@@ -9,7 +9,8 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
-#define NO_TEXT UINT32_MAX
+#define NO_TEXT			  UINT32_MAX
+#define OFFLINE_SYMBOLS_ID_DIGITS (2 * BUILD_ID_BYTES_MAX)
 
 /* A build, and the process that reads its file. */
 struct offline_build {
@@ -54,10 +55,12 @@ static void forget_all(struct offline_symbols *s)
 	pool_done(&s->places);
 	pool_done(&s->texts);
 	free(s->known);
+	free(s->module_builds);
 	free(s->answers);
 	s->known = NULL;
+	s->module_builds = NULL;
 	s->answers = NULL;
-	s->known_space = s->answers_space = s->running = 0;
+	s->known_space = s->modules_space = s->answers_space = s->running = 0;
 	s->budget.used_bytes = 0;
 }
 
@@ -103,24 +106,26 @@ static enum unnamed choose_reason(int error)
 {
 	if (error == -ESTALE)
 		return UNNAMED_OTHER_BUILD;
+	if (error == -ENOTUNIQ)
+		return UNNAMED_SHARED_ID;
 	return error == -EACCES ? UNNAMED_NO_PERMISSION : UNNAMED_NO_FILE;
 }
 
-/* Sees to it that a resolver of the build runs; else b->unnamed says why not. 0 or -ENOMEM. */
+/*
+ * Sees to it that a resolver of the build runs; else b->unnamed says why not. `number`: of the
+ * module. 0 or -ENOMEM.
+ */
 static int start_resolver(struct offline_symbols *s, struct offline_build *b,
-			  const struct json_text *build_id, const struct json_text *module)
+			  const struct json_text *build_id, const struct json_text *module,
+			  uint32_t number)
 {
 	struct debug_files_pair pair = { .code = -1, .debug = -1 };
 	char path[DEBUG_FILES_PATH];
-	uint32_t number;
 	int r;
 
-	if (b->resolver.pid || b->useless)
+	if (b->resolver.pid || b->useless || (b->unnamed && b->module == number + 1))
 		return 0;
 	take_path(module, path);
-	r = pool_put(&s->modules, path, strlen(path), &number);
-	if (r < 0 || (b->unnamed && b->module == number + 1))
-		return r;
 	b->module = number + 1;
 	r = debug_files_open(&s->files, build_id->data, build_id->bytes, path, &pair);
 	b->unnamed = r < 0 ? choose_reason(r) : UNNAMED_NOT;
@@ -243,28 +248,71 @@ static void give_frame(const struct offline_symbols *s, const struct offline_pla
 	*ret_frame = frame;
 }
 
-/*
- * The build's number, with its row. An id of a few bytes was made by hand, and different files have
- * it: of those each path is a build of its own.
- */
-static int find_build(struct offline_symbols *s, const struct json_text *build_id,
-		      const struct json_text *module, uint32_t *ret_build)
+/* Room for the digits, a NUL and a path. */
+#define KEY_BYTES (OFFLINE_SYMBOLS_ID_DIGITS + 1 + DEBUG_FILES_PATH)
+
+/* Puts the hex digits, a NUL and `rest` into `key`. Returns the bytes of all. */
+static size_t write_key(char *key, const struct json_text *build_id, const void *rest, size_t bytes)
 {
-	char key[2 * BUILD_ID_BYTES_MIN + DEBUG_FILES_PATH];
-	size_t bytes = build_id->bytes;
+	memcpy(key, build_id->data, build_id->bytes);
+	key[build_id->bytes] = '\0';
+	if (bytes)
+		memcpy(key + build_id->bytes + 1, rest, bytes);
+	return build_id->bytes + 1 + bytes;
+}
+
+/*
+ * The build's number, with its row. Files that differ and have one build-id are builds of their
+ * own, by the file at the module's path. An id of a few bytes was made by hand, and different files
+ * have it: of those each path is a build.
+ */
+static int add_build(struct offline_symbols *s, const struct json_text *build_id,
+		     const struct json_text *module, uint32_t *ret_build)
+{
+	char key[KEY_BYTES], path[DEBUG_FILES_PATH];
+	size_t bytes;
 	int r;
 
-	if (bytes >= sizeof(key) - DEBUG_FILES_PATH) {
-		r = pool_put(&s->builds, build_id->data, bytes, ret_build);
+	take_path(module, path);
+	if (build_id->bytes < 2 * BUILD_ID_BYTES_MIN) {
+		bytes = write_key(key, build_id, path, strlen(path));
 	} else {
-		memcpy(key, build_id->data, bytes);
-		take_path(module, key + bytes);
-		r = pool_put(&s->builds, key, bytes + strlen(key + bytes), ret_build);
+		uint64_t shape = debug_files_shape(build_id->data, build_id->bytes, path);
+
+		bytes = write_key(key, build_id, &shape, sizeof(shape));
 	}
+	r = pool_put(&s->builds, key, bytes, ret_build);
 	if (r < 0)
 		return r;
 	return pool_grow(&s->budget, (void **)&s->known, &s->known_space, *ret_build + 1,
 			 sizeof(*s->known));
+}
+
+/* The numbers of the module and of its build. Its file is looked at once. */
+static int find_build(struct offline_symbols *s, const struct json_text *build_id,
+		      const struct json_text *module, uint32_t *ret_module, uint32_t *ret_build)
+{
+	char key[KEY_BYTES];
+	size_t path_bytes = module->data ? module->bytes : 0;
+	int r;
+
+	if (path_bytes >= DEBUG_FILES_PATH)
+		path_bytes = 0;
+	r = pool_put(&s->modules, key, write_key(key, build_id, module->data, path_bytes),
+		     ret_module);
+	if (r == 0)
+		r = pool_grow(&s->budget, (void **)&s->module_builds, &s->modules_space,
+			      *ret_module + 1, sizeof(*s->module_builds));
+	if (r < 0)
+		return r;
+	if (!s->module_builds[*ret_module]) {
+		r = add_build(s, build_id, module, ret_build);
+		if (r < 0)
+			return r;
+		s->module_builds[*ret_module] = *ret_build + 1;
+	}
+	*ret_build = s->module_builds[*ret_module] - 1;
+	return 0;
 }
 
 static int find_place(struct offline_symbols *s, const struct json_text *build_id,
@@ -274,10 +322,10 @@ static int find_place(struct offline_symbols *s, const struct json_text *build_i
 	struct offline_place place = { .name = NO_TEXT, .source = NO_TEXT };
 	struct place_key key = { .place = *question };
 	struct offline_build *b;
-	uint32_t number, build;
+	uint32_t number, module_number, build;
 	int r;
 
-	r = find_build(s, build_id, module, &build);
+	r = find_build(s, build_id, module, &module_number, &build);
 	if (r < 0)
 		return r;
 	key.build = build;
@@ -286,7 +334,7 @@ static int find_place(struct offline_symbols *s, const struct json_text *build_i
 		return 0;
 	}
 	b = &s->known[build];
-	r = start_resolver(s, b, build_id, module);
+	r = start_resolver(s, b, build_id, module, module_number);
 	if (r == 0)
 		r = ask_resolver(s, b, question, &place);
 	/* What could not be asked may be once another line names another path. */
@@ -309,7 +357,8 @@ int offline_symbols_find(struct offline_symbols *s, const struct json_text *buil
 {
 	int r;
 
-	if (!build_id->data || build_id->escaped || !build_id->bytes) {
+	if (!build_id->data || build_id->escaped || !build_id->bytes ||
+	    build_id->bytes > OFFLINE_SYMBOLS_ID_DIGITS) {
 		*ret_frame = (struct offline_frame){ .unnamed = UNNAMED_NO_BUILD_ID };
 		return 0;
 	}

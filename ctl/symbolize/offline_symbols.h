@@ -26,11 +26,13 @@ struct offline_symbols {
 	struct debug_files files;
 	bool lines; /* source lines are wanted */
 	struct pool_budget budget;
-	struct pool builds; /* hex digits */
+	struct pool builds; /* hex digits, and the shape of the module's file or its path */
 	struct offline_build *known;
-	struct pool modules, places, texts;
+	struct pool modules;	 /* hex digits, and the path as the line has it */
+	uint32_t *module_builds; /* one per module: its build + 1 */
+	struct pool places, texts;
 	struct offline_place *answers; /* one per place */
-	uint32_t known_space, answers_space;
+	uint32_t known_space, modules_space, answers_space;
 	uint32_t running; /* resolvers */
 	uint64_t asked;	  /* places, for the order of use too */
 	char *data;	  /* ANSWER_BYTES */

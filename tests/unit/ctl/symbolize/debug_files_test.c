@@ -135,6 +135,39 @@ static void test_other_build(void **state)
 	debug_files_done(&d);
 }
 
+/*
+ * Programs that differ may have one build-id (finding B8): then it is the file at the module's path
+ * that counts. Stripped copies do not differ.
+ */
+static void test_shared_id(void **state)
+{
+	static const char id[] = "00112233445566778899aabbccddeeff00112233";
+	char one[512], two[512], bare[512];
+	struct debug_files d;
+
+	specimens_path(one, "one.long");
+	specimens_path(two, "two.long");
+	specimens_path(bare, "one.bare");
+	assert_true(debug_files_shape(id, strlen(id), one) != 0);
+	assert_true(debug_files_shape(id, strlen(id), one) ==
+		    debug_files_shape(id, strlen(id), bare));
+	assert_true(debug_files_shape(id, strlen(id), one) !=
+		    debug_files_shape(id, strlen(id), two));
+	assert_true(debug_files_shape(facts.id, strlen(facts.id), one) == 0);
+	copy("one.bare", "a");
+	copy("one.long", "b");
+	add(&d);
+	assert_int_equal(found(&d, id, NULL), 1);
+	assert_int_equal(found(&d, id, two), 1);
+	debug_files_done(&d);
+	copy("two.long", "c");
+	add(&d);
+	assert_int_equal(found(&d, id, NULL), -ENOTUNIQ);
+	assert_int_equal(found(&d, id, "/nowhere"), -ENOTUNIQ);
+	assert_int_equal(found(&d, id, two), 1);
+	debug_files_done(&d);
+}
+
 /* None of these makes us wait, and none is taken: FIFOs, sockets, devices, loops, files of /proc.
  */
 static void test_hostile_folder(void **state)
@@ -226,7 +259,7 @@ UNIT_TESTS(debug_files)
 	const struct CMUnitTest tests[] = { TEST(folder),	   TEST(cache),
 					    TEST(module_and_root), TEST(other_build),
 					    TEST(hostile_folder),  TEST(hostile_module),
-					    TEST(swapped) };
+					    TEST(shared_id),	   TEST(swapped) };
 
 	specimens_dir = argv[1];
 	pool_seed();

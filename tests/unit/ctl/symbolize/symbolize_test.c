@@ -85,21 +85,57 @@ static void test_missing(void **state)
 	assert_null(strstr(events_err, "debuginfod"));
 }
 
+/* A frame of each of two modules with one build-id. */
+static void write_two(const char *one, const char *two, const char *id)
+{
+	char both[sizeof(lines)];
+
+	write_frame(one, id, facts.at, "");
+	snprintf(both, sizeof(both), "%s", lines);
+	write_frame(two, id, facts.at, "");
+	snprintf(both + strlen(both), sizeof(both) - strlen(both), "%s", lines);
+	events_write(both);
+}
+
+static void assert_both_named(void)
+{
+	assert_non_null(strstr(events_out, "\"fn\":\"specimen_telling\""));
+	assert_non_null(strstr(events_out, "\"fn\":\"specimen_of_two\""));
+}
+
 /* An id of two bytes says nothing: each path is a file of its own (finding B8). */
 static void test_short_ids(void **state)
 {
-	char module[512], both[sizeof(lines)];
+	char one[512], two[512];
 
-	specimens_path(module, "one.short");
-	write_frame(module, "0102", facts.at, "");
-	snprintf(both, sizeof(both), "%s", lines);
-	specimens_path(module, "two.short");
-	write_frame(module, "0102", facts.at, "");
-	snprintf(both + strlen(both), sizeof(both) - strlen(both), "%s", lines);
-	events_write(both);
+	specimens_path(one, "one.short");
+	specimens_path(two, "two.short");
+	write_two(one, two, "0102");
 	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
-	assert_non_null(strstr(events_out, "\"fn\":\"specimen_telling\""));
-	assert_non_null(strstr(events_out, "\"fn\":\"specimen_of_two\""));
+	assert_both_named();
+}
+
+/* Files that differ are builds of their own, whatever their build-id says (finding B8). */
+static void test_shared_ids(void **state)
+{
+	static const char id[] = "00112233445566778899aabbccddeeff00112233";
+	char one[512], two[512];
+
+	specimens_path(one, "one.long");
+	specimens_path(two, "two.long");
+	write_two(one, two, id);
+	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
+	assert_both_named();
+	assert_int_equal(
+		events_command("symbolize", events_file, "--debug-dir", specimens_dir, NULL),
+		COMMAND_FINE);
+	assert_both_named();
+	write_two("/nowhere/one", "/nowhere/two", id);
+	assert_int_equal(
+		events_command("symbolize", events_file, "--debug-dir", specimens_dir, NULL),
+		COMMAND_FINE);
+	assert_null(strstr(events_out, "\"fn\":\"specimen"));
+	assert_non_null(strstr(events_err, "2 shared_id: "));
 }
 
 static void test_other_build(void **state)
@@ -254,7 +290,7 @@ UNIT_TESTS(symbolize)
 		TEST(by_module),     TEST(by_folder),	TEST(missing),	    TEST(other_build),
 		TEST(named_frame),   TEST(caller),	TEST(interrupted),  TEST(passes_through),
 		TEST(missing_parts), TEST(other_kinds), TEST(hostile_file), TEST(options),
-		TEST(short_ids),
+		TEST(short_ids),     TEST(shared_ids),
 	};
 
 	specimens_dir = argv[1];
