@@ -47,6 +47,17 @@ static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
 		bpf_map_update_elem(&neighbour_cpus, &cgroup, &period_ns, BPF_NOEXIST);
 }
 
+/* Notes what the current task's cgroup is below: it may be gone when the session ends. */
+static __always_inline void note_above(__u64 cgroup)
+{
+	struct neighbour *n = bpf_map_lookup_elem(&neighbours, &cgroup);
+
+	if (!n)
+		return;
+	for (int i = 0; i < NEIGHBOUR_LEVELS; i++)
+		n->above[i] = bpf_get_current_ancestor_cgroup_id(i + 1);
+}
+
 /*
  * Inserts the current task's cgroup. Not inlined: its name needs stack that the sampler's walk has
  * no room for. 0 or the error of the table.
@@ -55,12 +66,16 @@ static __noinline int insert_neighbour(__u64 cgroup, __u64 period_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct neighbour fresh = { .cpu_ns = period_ns, .slot = NO_SLOT, .ticks = 1, .votes = 1 };
+	int r;
 
 	fresh.tgid = task->tgid;
 	bpf_get_current_comm(fresh.comm, sizeof(fresh.comm));
 	bpf_probe_read_kernel_str(fresh.name, sizeof(fresh.name),
 				  BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, name));
-	return bpf_map_update_elem(&neighbours, &cgroup, &fresh, BPF_NOEXIST);
+	r = bpf_map_update_elem(&neighbours, &cgroup, &fresh, BPF_NOEXIST);
+	if (r == 0)
+		note_above(cgroup);
+	return r;
 }
 
 /*

@@ -14,16 +14,20 @@ static const char no_memory[] = "there was no memory for its path";
 void cgroup_names_init(struct cgroup_names *n)
 {
 	idmap_init(&n->by_id, CGROUP_NAMES_MAX);
+	idmap_init(&n->above, CGROUP_NAMES_ABOVE_MAX);
 }
 
 void cgroup_names_done(struct cgroup_names *n)
 {
-	uint64_t id;
+	uint64_t id, *above;
 	char *path;
 
 	idmap_for_each (&n->by_id, i, id, path)
 		free(path);
+	idmap_for_each (&n->above, i, id, above)
+		free(above);
 	idmap_done(&n->by_id);
+	idmap_done(&n->above);
 }
 
 /* Keeps the path, or "". Returns what is kept; NULL without room. */
@@ -51,6 +55,38 @@ const char *cgroup_names_ask(struct cgroup_names *n, struct cgroups *c, uint64_t
 	if (path || !kept)
 		kept = keep_path(n, id, path ? path : "");
 	return path && kept ? kept : path;
+}
+
+void cgroup_names_note_above(struct cgroup_names *n, struct cgroups *c, uint64_t id,
+			     const uint64_t above[CGROUP_NAMES_LEVELS])
+{
+	size_t bytes = CGROUP_NAMES_LEVELS * sizeof(*above);
+	uint64_t *copy;
+
+	if (!n || idmap_get(&n->above, id))
+		return;
+	copy = malloc(bytes);
+	if (!copy)
+		return;
+	memcpy(copy, above, bytes);
+	if (idmap_put(&n->above, id, copy) < 0) {
+		free(copy);
+		return;
+	}
+	for (size_t i = 0; i < CGROUP_NAMES_LEVELS; i++)
+		if (above[i])
+			(void)cgroup_names_ask(n, c, above[i], 0);
+}
+
+const char *cgroup_names_near(struct cgroup_names *n, struct cgroups *c, uint64_t id)
+{
+	const char *path = cgroup_names_ask(n, c, id, 0);
+	const uint64_t *above = n ? idmap_get(&n->above, id) : NULL;
+
+	for (size_t i = CGROUP_NAMES_LEVELS; !path && above && i > 0; i--)
+		if (above[i - 1])
+			path = cgroup_names_ask(n, c, above[i - 1], 0);
+	return path;
 }
 
 bool cgroup_names_await(const struct cgroup_names *n, const struct cgroups *c)

@@ -15,10 +15,13 @@
 
 struct cgroups;
 
-#define CGROUP_NAMES_MAX 256 /* cgroups of one session; further ones are looked up each time */
+#define CGROUP_NAMES_MAX       256 /* cgroups of one session; further ones are looked up each time */
+#define CGROUP_NAMES_ABOVE_MAX 2048 /* cgroups of which is known what they are below */
+#define CGROUP_NAMES_LEVELS    4    /* of the hierarchy, from the root's children on */
 
 struct cgroup_names {
 	struct idmap by_id; /* id -> path, owned; "": it was asked for, and not found so far */
+	struct idmap above; /* id -> CGROUP_NAMES_LEVELS ids, owned */
 };
 
 void cgroup_names_init(struct cgroup_names *n);
@@ -30,6 +33,19 @@ void cgroup_names_done(struct cgroup_names *n);
  */
 const char *cgroup_names_ask(struct cgroup_names *n, struct cgroups *c, uint64_t id,
 			     uint32_t pid_hint);
+
+/*
+ * Notes what the cgroup is below: the ids of the first levels of its path, 0 where it has none.
+ * They are looked for, because the cgroup itself may be gone.
+ */
+void cgroup_names_note_above(struct cgroup_names *n, struct cgroups *c, uint64_t id,
+			     const uint64_t above[CGROUP_NAMES_LEVELS]);
+
+/*
+ * As cgroup_names_ask, without a hint; where the cgroup is not known, the path of the nearest one
+ * that is known to be above it.
+ */
+const char *cgroup_names_near(struct cgroup_names *n, struct cgroups *c, uint64_t id);
 
 /* Whether a cgroup that was asked for has still to be looked for. */
 bool cgroup_names_await(const struct cgroup_names *n, const struct cgroups *c);

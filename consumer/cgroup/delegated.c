@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "consumer/cgroup/cgroup_names.h"
 #include "consumer/cgroup/cgroups.h"
 
 static bool is_at_or_below(const char *path, const char *above)
@@ -43,19 +42,6 @@ size_t delegated_find(struct delegated_list *list, struct cgroups *cgroups, cons
 	if (!cgroups_delegated(cgroups, path, &st, &bytes))
 		return 0;
 	return add_directory(list, path, bytes, &st);
-}
-
-void delegated_name(struct cgroup_names *names, struct cgroups *cgroups, uint64_t id, char **path,
-		    const char **why, uint32_t *uid)
-{
-	struct stat st;
-	size_t bytes;
-
-	if (*path)
-		return;
-	cgroup_names_fill(names, cgroups, id, path, why);
-	if (*path && cgroups_delegated(cgroups, *path, &st, &bytes))
-		*uid = st.st_uid;
 }
 
 void delegated_done(struct delegated_list *list)

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cgroup_names;
 struct cgroups;
 
 #define DELEGATED_MAX 256 /* directories of one list */
@@ -33,12 +32,6 @@ struct delegated_list {
  * way, the way does not exist any more, or there is no room in the list.
  */
 size_t delegated_find(struct delegated_list *list, struct cgroups *cgroups, const char *path);
-
-/*
- * As cgroup_names_fill; where it sets *path, it sets *uid to the user on the way, if there is one.
- */
-void delegated_name(struct cgroup_names *names, struct cgroups *cgroups, uint64_t id, char **path,
-		    const char **why, uint32_t *uid);
 
 void delegated_done(struct delegated_list *list);
 

@@ -96,7 +96,7 @@ static uint64_t own_bytes(const struct block_requests *all, uint32_t device)
 static const struct block_neighbour *find_other(const struct block_requests *all)
 {
 	for (size_t i = 0; all && i < all->n_neighbours; i++)
-		if (!all->neighbours[i].path || strcmp(all->neighbours[i].path, "/") != 0)
+		if (!all->neighbours[i].row.path || strcmp(all->neighbours[i].row.path, "/") != 0)
 			return &all->neighbours[i];
 	return NULL;
 }
@@ -113,7 +113,7 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES];
 	double share;
 
-	if (!n || !n->path || !all->count || n->device != all->items[0].device ||
+	if (!n || !n->row.path || !all->count || n->device != all->items[0].device ||
 	    n->service_ns * 100 < n->disk_service_ns * THRESHOLD_NEIGHBOUR_PCT ||
 	    n->bytes < own_bytes(all, n->device))
 		return 0;
@@ -123,11 +123,11 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	snprintf(says, sizeof(says),
 		 "its threads waited %.1f s for %s, of whose time %.250s had %.0f %%: %.1f MiB in "
 		 "%llu requests",
-		 findings_search_seconds(ns), name, n->path, share * 100,
+		 findings_search_seconds(ns), name, n->row.path, share * 100,
 		 (double)n->bytes / (1u << 20), (unsigned long long)n->requests);
-	if (strlen(n->path) < sizeof(e.value)) {
+	if (strlen(n->row.path) < sizeof(e.value)) {
 		e.key = "neighbour";
-		snprintf(e.value, sizeof(e.value), "%s", n->path);
+		snprintf(e.value, sizeof(e.value), "%s", n->row.path);
 	}
 	findings_search_add(s, FINDING_DISK_NEIGHBOUR, ns, says, &e);
 	return ns;

@@ -31,7 +31,7 @@ static const struct reclaim_neighbour *find_greedy(const struct reclaim_times *a
 	for (size_t i = 0; i < all->n_neighbours; i++)
 		if (!most || global_ns(&all->neighbours[i]) > global_ns(most))
 			most = &all->neighbours[i];
-	return most && most->path && strcmp(most->path, "/") != 0 ? most : NULL;
+	return most && most->row.path && strcmp(most->row.path, "/") != 0 ? most : NULL;
 }
 
 /* Returns for how long all cgroups did so. */
@@ -68,10 +68,10 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 		says, sizeof(says),
 		"its threads waited %.1f s for memory, of which the machine had none left: %.250s had "
 		"%.0f %% of the time in which threads had to look for some",
-		findings_search_seconds(ns), n->path, share * 100);
-	if (strlen(n->path) < sizeof(e.value)) {
+		findings_search_seconds(ns), n->row.path, share * 100);
+	if (strlen(n->row.path) < sizeof(e.value)) {
 		e.key = "neighbour";
-		snprintf(e.value, sizeof(e.value), "%s", n->path);
+		snprintf(e.value, sizeof(e.value), "%s", n->row.path);
 	}
 	findings_search_add(s, FINDING_RECLAIM_NEIGHBOUR, ns, says, &e);
 	return ns;

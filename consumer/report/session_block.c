@@ -170,11 +170,11 @@ static void put_neighbour(const struct block_lines *b, const struct block_neighb
 	struct jsonw w;
 
 	begin_line(b, "neighbour", &w);
-	frame_json_text(&w, "neighbour", n->path);
-	if (!n->path)
-		jsonw_string(&w, "neighbour_reason", n->unnamed);
-	jsonw_u64(&w, "neighbour_id", n->cgroup_id);
-	session_neighbours_write_owner(n->uid, n->cgroups, &w);
+	frame_json_text(&w, "neighbour", n->row.path);
+	if (!n->row.path)
+		jsonw_string(&w, "neighbour_reason", n->row.unnamed);
+	jsonw_u64(&w, "neighbour_id", n->row.cgroup_id);
+	session_neighbours_write_owner(n->row.uid, n->row.cgroups, &w);
 	write_device(b, n->device, &w);
 	write_used(n, &w);
 	jsonw_milli(&w, "share",

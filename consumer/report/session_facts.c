@@ -60,7 +60,7 @@ static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 		if (!most || n->items[i].beside_ns > most->beside_ns)
 			most = &n->items[i];
 	if (most) {
-		ret_cpus->most = most->path ? most->path : most->name;
+		ret_cpus->most = most->row.path ? most->row.path : most->name;
 		ret_cpus->most_ms = most->beside_ns / NSEC_PER_MSEC;
 	}
 	return true;

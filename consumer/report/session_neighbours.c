@@ -23,14 +23,14 @@ static void write_time(const struct neighbours *n, uint64_t cpu_ns, struct jsonw
 
 static void write_named(const struct neighbours *n, const struct neighbour_time *t, struct jsonw *w)
 {
-	frame_json_text(w, "neighbour", t->path);
-	if (!t->path) {
-		jsonw_string(w, "neighbour_reason", t->unnamed);
+	frame_json_text(w, "neighbour", t->row.path);
+	if (!t->row.path) {
+		jsonw_string(w, "neighbour_reason", t->row.unnamed);
 		jsonw_string(w, "name", t->name);
 		jsonw_bool(w, "name_unverified", true);
 	}
-	jsonw_u64(w, "neighbour_id", t->cgroup_id);
-	session_neighbours_write_owner(t->uid, t->cgroups, w);
+	jsonw_u64(w, "neighbour_id", t->row.cgroup_id);
+	session_neighbours_write_owner(t->row.uid, t->row.cgroups, w);
 	write_time(n, t->cpu_ns, w);
 	jsonw_u64(w, "beside_ms", t->beside_ns / NSEC_PER_MSEC);
 	if (t->comm[0])

@@ -98,11 +98,11 @@ static void put_blamed(const struct queue_waits *q, const struct queue_blamed *o
 	event_line_begin(lines, &w, "neighbour", subject);
 	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_RUNQ));
 	if (one) {
-		frame_json_text(&w, "neighbour", one->path);
-		if (!one->path)
-			jsonw_string(&w, "neighbour_reason", one->unnamed);
-		jsonw_u64(&w, "neighbour_id", one->cgroup_id);
-		session_neighbours_write_owner(one->uid, one->cgroups, &w);
+		frame_json_text(&w, "neighbour", one->row.path);
+		if (!one->row.path)
+			jsonw_string(&w, "neighbour_reason", one->row.unnamed);
+		jsonw_u64(&w, "neighbour_id", one->row.cgroup_id);
+		session_neighbours_write_owner(one->row.uid, one->row.cgroups, &w);
 		write_time(q, one->ns, &w);
 	} else {
 		jsonw_u64(&w, "others", q->blame.rest);
@@ -143,11 +143,11 @@ int session_queue_headline(const struct session_result *s, char *text, size_t sp
 {
 	const struct queue_waits *q = waits_of(s);
 	uint64_t all_ns = q ? queue_histogram_sum_ns(&q->pools.all.queue) : 0;
-	const struct queue_blamed *first = q ? &q->blame.items[0] : NULL;
+	const struct queue_blamed *first = q ? q->blame.items : NULL;
 
-	if (!all_ns || !q->blame.count || !first->path || first->ns < all_ns / 4)
+	if (!all_ns || !q->blame.count || !first->row.path || first->ns < all_ns / 4)
 		return 0;
 	return snprintf(text, space, ", %llu of %llu ms behind %.256s",
 			(unsigned long long)(first->ns / NSEC_PER_MSEC),
-			(unsigned long long)(all_ns / NSEC_PER_MSEC), first->path);
+			(unsigned long long)(all_ns / NSEC_PER_MSEC), first->row.path);
 }

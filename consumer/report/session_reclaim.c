@@ -126,11 +126,11 @@ static void put_neighbour(const struct reclaim_lines *r, const struct reclaim_ne
 	struct jsonw w;
 
 	begin_line(r, "neighbour", &w);
-	frame_json_text(&w, "neighbour", n->path);
-	if (!n->path)
-		jsonw_string(&w, "neighbour_reason", n->unnamed);
-	jsonw_u64(&w, "neighbour_id", n->cgroup_id);
-	session_neighbours_write_owner(n->uid, n->cgroups, &w);
+	frame_json_text(&w, "neighbour", n->row.path);
+	if (!n->row.path)
+		jsonw_string(&w, "neighbour_reason", n->row.unnamed);
+	jsonw_u64(&w, "neighbour_id", n->row.cgroup_id);
+	session_neighbours_write_owner(n->row.uid, n->row.cgroups, &w);
 	write_done(n, &w);
 	event_line_end(r->lines, &w);
 }

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/cgroup/cgroup_names.h"
-#include "consumer/cgroup/delegated.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/block_requests.h"
 #include "consumer/signals/signal_programs.h"
@@ -96,43 +94,11 @@ static void attach_block(struct signal *signal, const struct signal_host *host,
 		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
 }
 
-/* Context of struct block_names. */
-struct naming {
-	const struct signal_host *host;
-	const struct signal_target *target;
-	struct delegated_list *delegated;
-};
-
-static bool is_own(const void *context, uint32_t slot)
-{
-	const struct naming *n = context;
-
-	return slot_nest_has(n->host->pins, slot, n->target->slot);
-}
-
-static char *look_up_path(const void *context, uint64_t cgroup_id)
-{
-	const struct naming *n = context;
-	const char *path = cgroup_names_ask(n->target->names, n->host->cgroups, cgroup_id, 0);
-
-	return path ? strdup(path) : NULL;
-}
-
-static const struct delegated *find_owner(const void *context, const char *path)
-{
-	const struct naming *n = context;
-	size_t number = delegated_find(n->delegated, n->host->cgroups, path);
-
-	return number ? &n->delegated->items[number - 1] : NULL;
-}
-
 static void end_block(struct signal *signal, const struct signal_host *host,
 		      const struct signal_target *target)
 {
 	struct block *s = block_of(signal);
-	_cleanup_(delegated_done) struct delegated_list delegated = {};
-	const struct naming naming = { host, target, &delegated };
-	const struct block_names names = { is_own, look_up_path, &naming, find_owner };
+	const struct slot_nest nest = { host->pins, target->slot };
 	struct block_reading now = {};
 
 	if (!s->held)
@@ -142,26 +108,29 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 		signal->why = one_process;
 	else if (block_maps_read(host->pins, target->slot, &now) < 0)
 		signal->why = unreadable;
-	else if (block_requests_make(&s->before, &now, &names, &s->requests) < 0)
+	else if (block_requests_make(&s->before, &now, slot_nest_holds, &nest, &s->requests) < 0)
 		signal->why = no_memory;
 	else
 		signal->block = &s->requests;
+	neighbour_rows_ask(s->requests.neighbours, s->requests.n_neighbours,
+			   sizeof(*s->requests.neighbours), target->names, host->cgroups);
 	signal->threads = signal->block ? &s->requests.ledger : NULL;
 	signal_programs_drop(host->programs, SIGNAL_BLOCK);
 	block_maps_forget(&now);
 	block_maps_forget(&s->before);
 }
 
-/* Names the neighbours that were not known when the session ended. */
+/* By now the paths are known that had to be looked for. */
 static void close_block(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
-	struct block_requests *all = &block_of(signal)->requests;
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
+		.names = target->names,
+		.cgroups = host->cgroups,
+	};
+	const struct neighbour_names names = neighbour_rows_names(&source);
 
-	for (size_t i = 0; i < all->n_neighbours; i++)
-		delegated_name(target->names, host->cgroups, all->neighbours[i].cgroup_id,
-			       &all->neighbours[i].path, &all->neighbours[i].unnamed,
-			       &all->neighbours[i].uid);
+	block_requests_close(&block_of(signal)->requests, &names);
 }
 
 static uint64_t sum_open(const struct block_requests *all)

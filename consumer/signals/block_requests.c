@@ -199,18 +199,24 @@ static void cut_disks(struct block_requests *all)
 	all->count -= all->rest;
 }
 
+/* What find_gains and the rest need of the caller. */
+struct owner {
+	bool (*is_own)(const void *context, uint32_t slot);
+	const void *context;
+};
+
 static int make_disks(const struct gains *gains, const struct block_reading *now,
-		      const struct block_names *names, struct block_requests *all)
+		      const struct owner *owner, struct block_requests *all)
 {
 	all->items = calloc(gains->count + now->n_open + 1, sizeof(*all->items));
 	if (!all->items)
 		return -ENOMEM;
 	for (size_t i = 0; i < gains->count; i++)
-		if (names->is_own(names->context, gains->items[i].key.slot))
+		if (owner->is_own(owner->context, gains->items[i].key.slot))
 			add_own(all, &gains->items[i]);
 	for (uint32_t i = 0; i < now->n_open; i++)
 		if (now->open[i].op < BLOCK_OPS_ &&
-		    names->is_own(names->context, now->open[i].slot))
+		    owner->is_own(owner->context, now->open[i].slot))
 			add_open(all, &now->open[i], now->at_ns);
 	for (size_t i = 0; i < gains->count; i++)
 		add_everybody(all, &gains->items[i]);
@@ -227,8 +233,15 @@ static int compare_neighbours(const void *a, const void *b)
 
 	if (x->service_ns != y->service_ns)
 		return x->service_ns < y->service_ns ? 1 : -1;
-	if (x->cgroup_id != y->cgroup_id)
-		return x->cgroup_id < y->cgroup_id ? -1 : 1;
+	if (x->row.cgroup_id != y->row.cgroup_id)
+		return x->row.cgroup_id < y->row.cgroup_id ? -1 : 1;
+	return x->device < y->device ? -1 : x->device > y->device;
+}
+
+static int compare_devices(const void *a, const void *b)
+{
+	const struct block_neighbour *x = a, *y = b;
+
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
@@ -248,9 +261,9 @@ static void add_neighbour(struct block_neighbour *list, size_t *count, const str
 	struct block_neighbour *last;
 
 	if (!*count || list[*count - 1].device != gain->key.device ||
-	    list[*count - 1].cgroup_id != gain->key.cgroup_id)
+	    list[*count - 1].row.cgroup_id != gain->key.cgroup_id)
 		list[(*count)++] = (struct block_neighbour){ .device = gain->key.device,
-							     .cgroup_id = gain->key.cgroup_id };
+							     .row.cgroup_id = gain->key.cgroup_id };
 	last = &list[*count - 1];
 	last->requests += gain->times.requests;
 	last->bytes += gain->times.bytes;
@@ -276,77 +289,22 @@ static uint64_t sum_service_ns(const struct gains *gains, uint32_t device)
 	return ns;
 }
 
-/* Adds `n` to a sum, which takes what it is made of. */
-static void add_to(struct block_neighbour *to, const struct block_neighbour *n)
+static void add_to(void *sum, const void *more)
 {
-	to->cgroups += n->cgroups;
+	struct block_neighbour *to = sum;
+	const struct block_neighbour *n = more;
+
 	to->requests += n->requests;
 	to->bytes += n->bytes;
 	to->service_ns += n->service_ns;
 }
 
-/*
- * Looks up the paths, and makes one element of all that are in one directory of a user and of one
- * disk. Returns how many there are.
- */
-static size_t sum_owners(const struct block_names *names, struct block_neighbour *list,
-			 size_t count)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		_cleanup_free_ char *path = names->path(names->context, list[i].cgroup_id);
-		const struct delegated *of =
-			path && names->owner ? names->owner(names->context, path) : NULL;
-		size_t k = of ? 0 : n;
-
-		while (k < n && !(list[k].device == list[i].device && list[k].of == of))
-			k++;
-		list[i].cgroups = 1;
-		if (k == n) {
-			list[i].of = of;
-			list[i].uid = of ? of->uid : 0;
-			list[i].path = TAKE_PTR(path);
-			list[n++] = list[i];
-			continue;
-		}
-		if (list[k].cgroups == 1) {
-			free(list[k].path);
-			list[k].path = strdup(of->path);
-			list[k].cgroup_id = of->id;
-		}
-		add_to(&list[k], &list[i]);
-	}
-	return n;
-}
-
-/* Keeps the first of the sorted list, and the sum of the rest. */
-static void keep_neighbours(const struct gains *gains, struct block_neighbour *list, size_t count,
-			    struct block_requests *all)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (i >= BLOCK_NEIGHBOURS) {
-			add_to(&all->more, &list[i]);
-			free(list[i].path);
-			continue;
-		}
-		all->neighbours[i] = list[i];
-		all->neighbours[i].of = NULL;
-		all->neighbours[i].disk_service_ns = sum_service_ns(gains, list[i].device);
-		all->n_neighbours++;
-	}
-	all->more_neighbours = all->more.cgroups;
-}
-
-/* Sorts the gains. */
-static int make_neighbours(struct gains *gains, const struct block_names *names,
+/* Lists the neighbours by cgroup. Sorts the gains. */
+static int list_neighbours(struct gains *gains, const struct owner *owner,
 			   struct block_requests *all)
 {
-	_cleanup_free_ struct block_neighbour *list =
-		calloc(MAX(gains->count, (size_t)1), sizeof(*list));
-	size_t count = 0;
-
-	if (!list)
+	all->neighbours = calloc(MAX(gains->count, (size_t)1), sizeof(*all->neighbours));
+	if (!all->neighbours)
 		return -ENOMEM;
 	if (gains->count)
 		qsort(gains->items, gains->count, sizeof(*gains->items), compare_gains);
@@ -354,14 +312,41 @@ static int make_neighbours(struct gains *gains, const struct block_names *names,
 		const struct gain *gain = &gains->items[i];
 
 		if (gain->key.cgroup_id && uses_device(all, gain->key.device) &&
-		    !names->is_own(names->context, gain->key.slot))
-			add_neighbour(list, &count, gain);
+		    !owner->is_own(owner->context, gain->key.slot))
+			add_neighbour(all->neighbours, &all->n_neighbours, gain);
 	}
-	count = sum_owners(names, list, count);
-	if (count)
-		qsort(list, count, sizeof(*list), compare_neighbours);
-	keep_neighbours(gains, list, count, all);
+	for (size_t i = 0; i < all->count; i++)
+		all->items[i].device_service_ns = sum_service_ns(gains, all->items[i].device);
 	return 0;
+}
+
+static uint64_t find_service_ns(const struct block_requests *all, uint32_t device)
+{
+	for (size_t i = 0; i < all->count + all->rest; i++)
+		if (all->items[i].device == device)
+			return all->items[i].device_service_ns;
+	return 0;
+}
+
+void block_requests_close(struct block_requests *all, const struct neighbour_names *names)
+{
+	static const struct neighbour_rows_kind kind = {
+		.bytes = sizeof(struct block_neighbour),
+		.compare = compare_neighbours,
+		.compare_kind = compare_devices,
+		.add = add_to,
+	};
+	size_t count = neighbour_rows_make(all->neighbours, all->n_neighbours, BLOCK_NEIGHBOURS,
+					   &kind, names);
+
+	for (size_t i = BLOCK_NEIGHBOURS; i < count; i++) {
+		add_to(&all->more, &all->neighbours[i]);
+		all->more_neighbours += all->neighbours[i].row.cgroups;
+	}
+	all->n_neighbours = MIN(count, (size_t)BLOCK_NEIGHBOURS);
+	for (size_t i = 0; i < all->n_neighbours; i++)
+		all->neighbours[i].disk_service_ns =
+			find_service_ns(all, all->neighbours[i].device);
 }
 
 /* A request is an attempt. One whose bio was used again is neither of the reasons of the tables. */
@@ -379,16 +364,18 @@ static void close_ledger(const struct slot_block *before, const struct slot_bloc
 }
 
 int block_requests_make(const struct block_reading *before, const struct block_reading *now,
-			const struct block_names *names, struct block_requests *ret_requests)
+			bool (*is_own)(const void *context, uint32_t slot), const void *context,
+			struct block_requests *ret_requests)
 {
+	const struct owner owner = { is_own, context };
 	_cleanup_(forget_gains) struct gains gains = {};
 	struct block_requests all = {};
 	int r = find_gains(before, now, &gains);
 
 	if (r == 0)
-		r = make_disks(&gains, now, names, &all);
+		r = make_disks(&gains, now, &owner, &all);
 	if (r == 0)
-		r = make_neighbours(&gains, names, &all);
+		r = list_neighbours(&gains, &owner, &all);
 	if (r < 0) {
 		block_requests_done(&all);
 		return r;
@@ -403,7 +390,8 @@ void block_requests_done(struct block_requests *all)
 {
 	free(TAKE_PTR(all->items));
 	for (size_t i = 0; i < all->n_neighbours; i++)
-		free(TAKE_PTR(all->neighbours[i].path));
+		free(all->neighbours[i].row.path);
+	free(TAKE_PTR(all->neighbours));
 	all->count = all->n_neighbours = 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * block_requests.h: what a session's cgroup asked of disks, how long its requests waited for their
  * disk and how long the disk took, and who else had that disk: the difference of two readings. Pure
- * but for the paths of cgroups.
+ * but for the names of cgroups.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_BLOCK_REQUESTS_H
 #define TROCAR_CONSUMER_SIGNALS_BLOCK_REQUESTS_H
@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/cgroup/delegated.h"
 #include "consumer/signals/block_maps.h"
 #include "consumer/signals/ledger.h"
+#include "consumer/signals/neighbour_rows.h"
 
 #define BLOCK_DISKS	 16 /* pairs of a disk and an operation that are told; the rest is one sum */
 #define BLOCK_NEIGHBOURS 5  /* pairs of a disk and a cgroup that are told; likewise */
@@ -37,22 +37,15 @@ struct block_disk {
 	uint64_t open_issued;	/* of `open`: that the disk has */
 	/* Requests of all cgroups, and of nobody that is known. */
 	uint64_t everybody_requests, everybody_bytes, everybody_service_ns;
+	uint64_t device_service_ns; /* the same, of all operations */
 };
 
-/*
- * Another cgroup that used a disk of the session; or a directory of a user, with all of his cgroups
- * below it that did (delegated.h).
- */
+/* Others that used a disk of the session. */
 struct block_neighbour {
+	struct neighbour_row row;
 	uint32_t device;
-	uint64_t cgroup_id;
 	uint64_t requests, bytes, service_ns;
-	uint64_t disk_service_ns;   /* of all cgroups: what service_ns is a part of */
-	char *path;		    /* owned; NULL: it is not known */
-	const char *unnamed;	    /* why that is so; a literal */
-	size_t cgroups;		    /* how many: above 1, it is a directory */
-	uint32_t uid;		    /* of the user, 0: none */
-	const struct delegated *of; /* NULL, but while it is made */
+	uint64_t disk_service_ns; /* of all cgroups: what service_ns is a part of */
 };
 
 struct block_requests {
@@ -60,32 +53,24 @@ struct block_requests {
 	size_t count;		  /* of `items` that are told: at most BLOCK_DISKS */
 	size_t rest;		  /* so many more pairs, in rest_times without histograms */
 	struct block_times rest_times;
-	struct block_neighbour neighbours[BLOCK_NEIGHBOURS]; /* the most service time first */
-	size_t n_neighbours;
+	struct block_neighbour *neighbours; /* owned; by cgroup until block_requests_close */
+	size_t n_neighbours;	     /* from then on at most BLOCK_NEIGHBOURS, the most first */
 	size_t more_neighbours;	     /* pairs of a disk and a cgroup beside these */
 	struct block_neighbour more; /* their sum; no path and no device */
 	struct ledger ledger;	     /* of the session's requests, open ones too */
 };
 
 /*
- * Tells whether a slot's watch is the session's, or within it (slot_nest_has), and what a cgroup is
- * called: a path to be freed by free(3), or NULL.
- */
-struct block_names {
-	bool (*is_own)(const void *context, uint32_t slot);
-	char *(*path)(const void *context, uint64_t cgroup_id);
-	const void *context;
-	/* Returns the user's directory that the path is in or below, borrowed; NULL: it is in none.
-	 * The pointer may be NULL. */
-	const struct delegated *(*owner)(const void *context, const char *path);
-};
-
-/*
- * Makes *ret_requests of what was counted from `before` to `now`. 0 or -ENOMEM. Release with
+ * Makes *ret_requests of what was counted from `before` to `now`. `is_own` says whether a slot's
+ * watch is the session's, or within it (slot_nest_has). 0 or -ENOMEM. Release with
  * block_requests_done.
  */
 int block_requests_make(const struct block_reading *before, const struct block_reading *now,
-			const struct block_names *names, struct block_requests *ret_requests);
+			bool (*is_own)(const void *context, uint32_t slot), const void *context,
+			struct block_requests *ret_requests);
+
+/* Makes the rows of the neighbours, once. */
+void block_requests_close(struct block_requests *all, const struct neighbour_names *names);
 void block_requests_done(struct block_requests *all);
 
 /* Returns the word of block_ops.def. */

@@ -22,6 +22,7 @@ struct cpu_neighbours {
 
 static const char not_yet[] = "the session has not begun";
 static const char no_ticks[] = "no CPU has a sampling event";
+static const char no_memory[] = "there was no memory for the other cgroups";
 
 static struct cpu_neighbours *neighbours_of(struct signal *s)
 {
@@ -97,17 +98,22 @@ static void close_ledger(struct cpu_neighbours *s)
 	s->signal.neighbours = n;
 }
 
-/* Called while the CPUs still tick at the full rate. */
-static void end_neighbours(struct signal *signal, const struct signal_host *host,
-			   const struct signal_target *target)
+static struct neighbours_of of_target(const struct signal_target *target)
 {
-	struct cpu_neighbours *s = neighbours_of(signal);
-	const struct neighbours_of of = {
+	return (struct neighbours_of){
 		.cgroup_id = target->cgroup_id,
 		.cgroup = target->cgroup,
 		.slot = target->slot,
 		.names = target->names,
 	};
+}
+
+/* Called while the CPUs still tick at the full rate. */
+static void end_neighbours(struct signal *signal, const struct signal_host *host,
+			   const struct signal_target *target)
+{
+	struct cpu_neighbours *s = neighbours_of(signal);
+	const struct neighbours_of of = of_target(target);
 	const char *why;
 
 	if (!s->begin_ns)
@@ -116,14 +122,18 @@ static void end_neighbours(struct signal *signal, const struct signal_host *host
 	s->found.lasted_ns = clock_mono_ns() - s->begin_ns;
 	s->found.cpus = count_ticking(host, &why);
 	signal->why = s->counts.why ? s->counts.why : s->found.cpus ? NULL : why;
-	if (!signal->why)
-		close_ledger(s);
 }
 
 static void close_neighbours(struct signal *signal, const struct signal_host *host,
 			     const struct signal_target *target)
 {
-	neighbours_close(target->names, host->cgroups, &neighbours_of(signal)->found);
+	struct cpu_neighbours *s = neighbours_of(signal);
+	const struct neighbours_of of = of_target(target);
+
+	if (neighbours_close(host->cgroups, &of, &s->found) < 0)
+		signal->why = no_memory;
+	if (!signal->why)
+		close_ledger(s);
 }
 
 const struct signal_kind cpu_neighbours_kind = {

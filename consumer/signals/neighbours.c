@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "consumer/cgroup/cgroup_names.h"
-#include "consumer/cgroup/delegated.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -130,169 +129,65 @@ static bool is_below(const char *path, const char *above)
 	return !strncmp(path, above, bytes) && (!path[bytes] || path[bytes] == '/');
 }
 
-/*
- * Whether the cgroup is the session's or below it; `path` is NULL when it is not known. The watch
- * of a cgroup that is gone tells. Of the root only the processes in it are meant.
- */
-static bool is_own(const struct neighbours_of *of, uint64_t id, const struct neighbour *n,
-		   const char *path)
+static int compare_times(const void *a, const void *b)
 {
-	if (id == of->cgroup_id)
-		return true;
-	if (!strcmp(of->cgroup, "/"))
-		return false;
-	return path ? is_below(path, of->cgroup) : n->slot == of->slot;
-}
-
-/* An element with the time that it has had since the session began. */
-struct gain {
-	uint64_t cpu_ns, id;
-	const struct neighbour *now;
-	size_t group; /* number of its user's directory plus 1; 0: none */
-	size_t item;  /* number of the element of neighbours.items plus 1; 0: none */
-	bool own;     /* the session's cgroup, or one below it */
-};
-
-static int compare_gains(const void *a, const void *b)
-{
-	const struct gain *x = a, *y = b;
+	const struct neighbour_time *x = a, *y = b;
 
 	if (x->cpu_ns != y->cpu_ns)
 		return x->cpu_ns < y->cpu_ns ? 1 : -1;
-	return x->id < y->id ? -1 : 1;
+	return x->row.cgroup_id < y->row.cgroup_id ? -1 : x->row.cgroup_id > y->row.cgroup_id;
 }
 
-static struct gain *list_gains(const struct reading *r, const struct neighbour_counts *c,
-			       size_t *ret_count)
+static struct neighbour_time take_time(uint64_t id, uint64_t cpu_ns, const struct neighbour *now)
 {
-	struct gain *gains = calloc(MAX(r->count, 1u), sizeof(*gains));
-	size_t count = 0;
+	struct neighbour_time t = {
+		.row.cgroup_id = id,
+		.cpu_ns = cpu_ns,
+		.slot = now->slot,
+		.now = now,
+	};
 
-	for (uint32_t i = 0; gains && i < r->count; i++) {
+	memcpy(t.name, now->name, sizeof(t.name) - 1);
+	/* The threads with this name had at least `votes` ticks (bpf/neighbours.h). */
+	if (now->votes >= now->ticks - now->votes)
+		memcpy(t.comm, now->comm, sizeof(t.comm) - 1);
+	return t;
+}
+
+/* Lists the cgroups that have had time since the session began. 0 or -ENOMEM. */
+static int list_times(const struct reading *r, const struct neighbour_counts *c,
+		      struct neighbours *n)
+{
+	n->items = calloc(MAX(r->count, 1u), sizeof(*n->items));
+	if (!n->items)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->count; i++) {
 		uint64_t cpu_ns = find_gain(c, r->ids[i], r->values[i].cpu_ns);
 
 		if (cpu_ns)
-			gains[count++] = (struct gain){ cpu_ns, r->ids[i], &r->values[i] };
+			n->items[n->count++] = take_time(r->ids[i], cpu_ns, &r->values[i]);
 	}
-	if (count)
-		qsort(gains, count, sizeof(*gains), compare_gains);
-	*ret_count = count;
-	return gains;
-}
-
-/* A row of the list, while it is made: one cgroup, or all of a user's directory. */
-struct row {
-	uint64_t cpu_ns;
-	struct gain *first; /* that with the most time */
-	size_t group, cgroups;
-};
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->cpu_ns != y->cpu_ns)
-		return x->cpu_ns < y->cpu_ns ? 1 : -1;
-	return x->first->id < y->first->id ? -1 : 1;
+	if (n->count)
+		qsort(n->items, n->count, sizeof(*n->items), compare_times);
+	return 0;
 }
 
 /*
- * Finds whose a gain is. The first are looked for by a process in them; the others are found where
- * their paths are known.
+ * Has the paths looked for; of a cgroup that may be gone, what is above it. The first are looked
+ * for by a process in them, the others are found where their paths are known.
  */
-static void find_place(struct gain *g, bool by_process, struct cgroups *cgroups,
-		       const struct neighbours_of *of, struct delegated_list *delegated)
+static void ask_paths(struct neighbours *n, struct cgroups *cgroups, const struct neighbours_of *of)
 {
-	uint32_t pid_hint = by_process ? g->now->tgid : 0;
-	const char *path = NULL;
+	for (size_t i = 0; i < n->count; i++) {
+		struct neighbour_time *t = &n->items[i];
+		const struct neighbour *now = TAKE_PTR(t->now);
+		uint32_t pid_hint = i < FOUND_BY_PROCESS ? now->tgid : 0;
 
-	if (g->id != of->cgroup_id)
-		path = cgroup_names_ask(of->names, cgroups, g->id, pid_hint);
-	g->own = is_own(of, g->id, g->now, path);
-	if (!g->own && path)
-		g->group = delegated_find(delegated, cgroups, path);
-}
-
-/* Makes a row of each directory of a user and of each other cgroup; sorted. NULL without memory. */
-static struct row *make_rows(struct gain *gains, size_t count, size_t *ret_rows)
-{
-	struct row *rows = calloc(MAX(count, (size_t)1), sizeof(*rows));
-	size_t of_group[DELEGATED_MAX + 1] = { 0 }, n = 0; /* number of its row plus 1 */
-
-	for (size_t i = 0; rows && i < count; i++) {
-		size_t group = gains[i].group, at = group ? of_group[group] : 0;
-
-		if (gains[i].own)
-			continue;
-		if (!at) {
-			rows[n] = (struct row){ .first = &gains[i], .group = group };
-			of_group[group] = at = ++n;
-		}
-		rows[at - 1].cpu_ns += gains[i].cpu_ns;
-		rows[at - 1].cgroups++;
+		if (t->row.cgroup_id != of->cgroup_id &&
+		    !cgroup_names_ask(of->names, cgroups, t->row.cgroup_id, pid_hint))
+			cgroup_names_note_above(of->names, cgroups, t->row.cgroup_id,
+						(const void *)now->above);
 	}
-	if (n)
-		qsort(rows, n, sizeof(*rows), compare_rows);
-	*ret_rows = n;
-	return rows;
-}
-
-static void name_row(struct neighbours *n, const struct row *row, struct cgroups *cgroups,
-		     struct cgroup_names *names, const struct delegated_list *delegated)
-{
-	const struct delegated *of = row->group ? &delegated->items[row->group - 1] : NULL;
-	struct neighbour_time *t = &n->items[n->count++];
-	bool is_directory = of && row->cgroups > 1;
-	const struct gain *g = row->first;
-	const char *path = is_directory ? of->path : cgroup_names_ask(names, cgroups, g->id, 0);
-
-	/* Only the root has no name. In a cgroup namespace of its own the consumer cannot find it.
-	 */
-	if (!path && !g->now->name[0])
-		path = "/";
-	t->cgroup_id = is_directory ? of->id : g->id;
-	t->cpu_ns = row->cpu_ns;
-	t->cgroups = row->cgroups;
-	t->uid = of ? of->uid : 0;
-	t->path = path ? strdup(path) : NULL;
-	memcpy(t->name, g->now->name, sizeof(t->name) - 1);
-	/* The threads with this name had at least `votes` ticks (bpf/neighbours.h). */
-	if (row->cgroups == 1 && g->now->votes >= g->now->ticks - g->now->votes)
-		memcpy(t->comm, g->now->comm, sizeof(t->comm) - 1);
-}
-
-/* Notes which of the gains are in the last item. */
-static void mark_gains(struct gain *gains, size_t count, const struct row *row, size_t item)
-{
-	row->first->item = item;
-	for (size_t i = 0; row->group && i < count; i++)
-		if (gains[i].group == row->group)
-			gains[i].item = item;
-}
-
-/* Puts the gains into own, into the list while it has room, or into the rest. 0 or -ENOMEM. */
-static int add_gains(struct neighbours *n, struct gain *gains, size_t count,
-		     struct cgroups *cgroups, const struct neighbours_of *of)
-{
-	_cleanup_(delegated_done) struct delegated_list delegated = {};
-	_cleanup_free_ struct row *rows = NULL;
-	size_t n_rows;
-
-	for (size_t i = 0; i < count; i++) {
-		find_place(&gains[i], i < FOUND_BY_PROCESS, cgroups, of, &delegated);
-		*(gains[i].own ? &n->own_ns : &n->others_ns) += gains[i].cpu_ns;
-	}
-	rows = make_rows(gains, count, &n_rows);
-	for (size_t i = 0; rows && i < n_rows; i++) {
-		if (n->count < NEIGHBOURS_NAMED) {
-			name_row(n, &rows[i], cgroups, of->names, &delegated);
-			mark_gains(gains, count, &rows[i], n->count);
-			continue;
-		}
-		n->rest_ns += rows[i].cpu_ns;
-		n->rest += rows[i].cgroups;
-	}
-	return rows ? 0 : -ENOMEM;
 }
 
 /* Adds the times by CPU of one that is the session's own. */
@@ -305,49 +200,25 @@ static void add_own(const struct neighbour_cpus *by_cpu, uint64_t id, uint64_t *
 }
 
 /* Returns the time of one on the CPUs that the session's cgroup ran on; on all, if it did not. */
-static uint64_t sum_beside(const struct neighbours *n, const struct neighbour_cpus *by_cpu,
-			   uint64_t id, const uint64_t *own_ns)
+static uint64_t sum_beside(const struct neighbours *n, uint64_t id, const uint64_t *own_ns)
 {
-	const uint64_t *ns = neighbour_cpus_find(by_cpu, id);
+	const uint64_t *ns = neighbour_cpus_find(&n->by_cpu, id);
 	uint64_t sum = 0;
 
-	for (uint32_t cpu = 0; ns && cpu < by_cpu->cpus; cpu++)
+	for (uint32_t cpu = 0; ns && cpu < n->by_cpu.cpus; cpu++)
 		sum += !n->own_cpus || own_ns[cpu] ? ns[cpu] : 0;
 	return sum;
 }
 
-/* Tells the own cgroup's time from that of others beside it, CPU by CPU. */
-static void find_beside(struct neighbours *n, const struct neighbour_cpus *by_cpu,
-			const struct gain *gains, size_t count, uint64_t *own_ns)
-{
-	for (size_t i = 0; i < count; i++)
-		if (gains[i].own)
-			add_own(by_cpu, gains[i].id, own_ns);
-	n->own_cpus = neighbour_cpus_keep(own_ns, by_cpu->cpus);
-	for (size_t i = 0; i < count; i++)
-		if (!gains[i].own)
-			n->beside_ns += sum_beside(n, by_cpu, gains[i].id, own_ns);
-	for (size_t i = 0; i < count; i++)
-		if (gains[i].item)
-			n->items[gains[i].item - 1].beside_ns +=
-				sum_beside(n, by_cpu, gains[i].id, own_ns);
-}
-
 /* Reads the times by CPU since the session began. 0 or -errno. */
-static int read_beside(const struct pinned_maps *pins, const struct neighbour_counts *c,
-		       const struct gain *gains, size_t count, struct neighbours *n)
+static int read_cpus(const struct pinned_maps *pins, const struct neighbour_counts *c,
+		     struct neighbours *n)
 {
-	_cleanup_(neighbour_cpus_done) struct neighbour_cpus by_cpu = {};
-	_cleanup_free_ uint64_t *own_ns = calloc(pins->abi.cpus_possible, sizeof(*own_ns));
-	int r = own_ns ? neighbour_cpus_read(pins->neighbour_cpus_fd, pins->abi.cpus_possible,
-					     &by_cpu)
-		       : -ENOMEM;
+	int r = neighbour_cpus_read(pins->neighbour_cpus_fd, pins->abi.cpus_possible, &n->by_cpu);
 
-	if (r < 0)
-		return r;
-	neighbour_cpus_subtract(&by_cpu, &c->by_cpu);
-	find_beside(n, &by_cpu, gains, count, own_ns);
-	return 0;
+	if (r == 0)
+		neighbour_cpus_subtract(&n->by_cpu, &c->by_cpu);
+	return r;
 }
 
 static int find_neighbours(const struct pinned_maps *pins, struct cgroups *cgroups,
@@ -355,29 +226,21 @@ static int find_neighbours(const struct pinned_maps *pins, struct cgroups *cgrou
 			   struct neighbours *n)
 {
 	_cleanup_(reading_done) struct reading reading = {};
-	_cleanup_free_ struct gain *gains = NULL;
 	struct totals totals;
-	size_t count;
 	int r = pinned_maps_totals(pins, &totals);
 
 	if (r == 0)
 		r = read_map(pins->neighbours_fd, &reading);
-	if (r < 0)
-		return r;
-	gains = list_gains(&reading, c, &count);
-	if (!gains)
-		return -ENOMEM;
-	r = add_gains(n, gains, count, cgroups, of);
 	if (r == 0)
-		r = read_beside(pins, c, gains, count, n);
+		r = list_times(&reading, c, n);
 	if (r < 0)
 		return r;
+	ask_paths(n, cgroups, of);
 	n->idle_ns = totals.idle_ns - c->totals.idle_ns;
 	n->unlisted_ns = totals.neighbours_full_ns - c->totals.neighbours_full_ns;
 	n->short_ns = totals.neighbours_short_ns - c->totals.neighbours_short_ns;
 	n->hidden_ns = totals.neighbours_hidden_ns - c->totals.neighbours_hidden_ns;
-	n->others_ns += n->unlisted_ns + n->hidden_ns;
-	return 0;
+	return read_cpus(pins, c, n);
 }
 
 void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
@@ -392,11 +255,102 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 	*ret_found = found;
 }
 
-void neighbours_close(struct cgroup_names *names, struct cgroups *cgroups, struct neighbours *n)
+/*
+ * Whether the cgroup is the session's or below it. Where neither its path is known nor one between
+ * the two, the watch tells. Of the root only the processes in it are meant.
+ */
+static bool is_own(struct cgroups *cgroups, const struct neighbours_of *of,
+		   const struct neighbour_time *t)
 {
+	const char *path;
+
+	if (t->row.cgroup_id == of->cgroup_id)
+		return true;
+	if (!strcmp(of->cgroup, "/"))
+		return false;
+	path = cgroup_names_near(of->names, cgroups, t->row.cgroup_id);
+	if (path && is_below(path, of->cgroup))
+		return true;
+	path = cgroup_names_ask(of->names, cgroups, t->row.cgroup_id, 0);
+	return !path && t->slot == of->slot;
+}
+
+/* Takes the session's own out of the list, and adds its times by CPU to own_ns. */
+static void take_own(struct neighbours *n, struct cgroups *cgroups, const struct neighbours_of *of,
+		     uint64_t *own_ns)
+{
+	size_t others = 0;
+
+	for (size_t i = 0; i < n->count; i++) {
+		const struct neighbour_time *t = &n->items[i];
+
+		if (is_own(cgroups, of, t)) {
+			n->own_ns += t->cpu_ns;
+			add_own(&n->by_cpu, t->row.cgroup_id, own_ns);
+			continue;
+		}
+		n->others_ns += t->cpu_ns;
+		n->items[others++] = *t;
+	}
+	n->count = others;
+}
+
+static void add_time(void *sum, const void *more)
+{
+	struct neighbour_time *to = sum;
+	const struct neighbour_time *t = more;
+
+	to->cpu_ns += t->cpu_ns;
+	to->beside_ns += t->beside_ns;
+	to->comm[0] = '\0';
+}
+
+static void make_rows(struct neighbours *n, struct cgroups *cgroups, const struct neighbours_of *of)
+{
+	static const struct neighbour_rows_kind kind = {
+		.bytes = sizeof(struct neighbour_time),
+		.compare = compare_times,
+		.add = add_time,
+	};
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
+		.names = of->names,
+		.cgroups = cgroups,
+	};
+	const struct neighbour_names names = neighbour_rows_names(&source);
+	size_t count = neighbour_rows_make(n->items, n->count, NEIGHBOURS_NAMED, &kind, &names);
+
+	for (size_t i = NEIGHBOURS_NAMED; i < count; i++) {
+		n->rest_ns += n->items[i].cpu_ns;
+		n->rest += n->items[i].row.cgroups;
+	}
+	n->count = MIN(count, (size_t)NEIGHBOURS_NAMED);
+	/* Only the root has no name. In a cgroup namespace of its own the consumer cannot find it.
+	 */
 	for (size_t i = 0; i < n->count; i++)
-		delegated_name(names, cgroups, n->items[i].cgroup_id, &n->items[i].path,
-			       &n->items[i].unnamed, &n->items[i].uid);
+		if (!n->items[i].row.path && !n->items[i].name[0])
+			n->items[i].row.path = strdup("/");
+}
+
+int neighbours_close(struct cgroups *cgroups, const struct neighbours_of *of, struct neighbours *n)
+{
+	_cleanup_free_ uint64_t *own_ns = calloc(MAX(n->by_cpu.cpus, 1u), sizeof(*own_ns));
+
+	if (!own_ns)
+		return -ENOMEM;
+	take_own(n, cgroups, of, own_ns);
+	n->others_ns += n->unlisted_ns + n->hidden_ns;
+	/* Tells the own cgroup's time from that of others beside it, CPU by CPU. */
+	n->own_cpus = neighbour_cpus_keep(own_ns, n->by_cpu.cpus);
+	for (size_t i = 0; i < n->count; i++) {
+		struct neighbour_time *t = &n->items[i];
+
+		t->beside_ns = sum_beside(n, t->row.cgroup_id, own_ns);
+		n->beside_ns += t->beside_ns;
+	}
+	make_rows(n, cgroups, of);
+	neighbour_cpus_done(&n->by_cpu);
+	n->by_cpu = (struct neighbour_cpus){};
+	return 0;
 }
 
 void neighbour_counts_done(struct neighbour_counts *counts)
@@ -408,5 +362,9 @@ void neighbour_counts_done(struct neighbour_counts *counts)
 void neighbours_done(struct neighbours *n)
 {
 	for (size_t i = 0; i < n->count; i++)
-		free(n->items[i].path);
+		free(n->items[i].row.path);
+	free(TAKE_PTR(n->items));
+	n->count = 0;
+	neighbour_cpus_done(&n->by_cpu);
+	n->by_cpu = (struct neighbour_cpus){};
 }

@@ -15,6 +15,7 @@
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/neighbour_cpus.h"
+#include "consumer/signals/neighbour_rows.h"
 
 #define NEIGHBOURS_NAMED 8 /* those with the most CPU time; the rest is one sum */
 
@@ -32,39 +33,39 @@ struct neighbour_counts {
 	struct totals totals;
 };
 
-/*
- * A cgroup that is not the session's, without those below it; or a directory of a user, with all of
- * his cgroups below it that had CPU time (delegated.h).
- */
+/* CPU time of a cgroup, without those below it, or of a user's directory. */
 struct neighbour_time {
-	uint64_t cgroup_id, cpu_ns;
-	size_t cgroups;			 /* how many: above 1, it is a directory */
-	uint32_t uid;			 /* of the user, 0: none */
+	struct neighbour_row row;
+	uint64_t cpu_ns;
 	uint64_t beside_ns;		 /* of that, on the CPUs that the session's cgroup ran on */
-	char *path;			 /* owned; NULL: it is not known */
-	const char *unnamed;		 /* why that is so; a literal */
+	const struct neighbour *now;	 /* borrowed while the list is made */
+	uint32_t slot;			 /* of the last tick */
 	char name[NEIGHBOUR_NAME_BYTES]; /* last component of the path, perhaps cut */
 	/* Of the threads with half of the ticks and more; "": no name has so many, or more than one
 	 * cgroup is meant. */
 	char comm[COMM_BYTES];
 };
 
-/* CPU time while a session ran. All zero: not counted. */
+/*
+ * CPU time while a session ran. All zero: not counted. From neighbours_end to neighbours_close
+ * `items` has all cgroups, the session's too, and there are no sums but those from idle_ns on.
+ */
 struct neighbours {
 	size_t cpus;	    /* that ticked at the end; 0: none, or the counts are not known */
 	uint64_t lasted_ns; /* how long it was counted */
 	uint64_t own_ns;    /* of the session's cgroup and all below it */
 	size_t own_cpus;    /* that it ran on; 0: it did not run, or that is not known */
 	uint64_t beside_ns; /* of all others on these; where there are none, on all CPUs */
-	uint64_t idle_ns;
-	uint64_t others_ns;   /* of all others, with the two below */
-	uint64_t unlisted_ns; /* of cgroups that found no room in the map */
-	uint64_t short_ns;    /* of these: the map was not full */
-	uint64_t hidden_ns;   /* of cgroups outside of the loader's --scope */
-	struct neighbour_time items[NEIGHBOURS_NAMED]; /* descending by cpu_ns */
+	uint64_t others_ns; /* of all others, with unlisted_ns and hidden_ns */
+	struct neighbour_time *items; /* owned; descending by cpu_ns, at most NEIGHBOURS_NAMED */
 	size_t count;
 	uint64_t rest_ns; /* of cgroups that are not in items */
 	size_t rest;	  /* how many these are */
+	uint64_t idle_ns;
+	uint64_t unlisted_ns;	      /* of cgroups that found no room in the map */
+	uint64_t short_ns;	      /* of these: the map was not full */
+	uint64_t hidden_ns;	      /* of cgroups outside of the loader's --scope */
+	struct neighbour_cpus by_cpu; /* until neighbours_close */
 };
 
 /* Whose session it is. */
@@ -83,20 +84,21 @@ void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *r
 
 /*
  * Has the sampler count for one session less, and sets *ret_found to what was counted since
- * neighbours_begin, but for cpus and lasted_ns. Asks for the paths of the cgroups that had the most
- * time, each with a process that was seen in it.
+ * neighbours_begin, but for cpus and lasted_ns. Asks for the paths of the cgroups, of those that
+ * had the most time each with a process that was seen in it. Release with neighbours_done.
  */
 void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 		    const struct neighbours_of *of, struct neighbour_counts *counts,
 		    struct neighbours *ret_found);
 
-/* Names those that were not known when the session ended. */
-void neighbours_close(struct cgroup_names *names, struct cgroups *cgroups, struct neighbours *n);
+/* Tells the session's own cgroups from the others, and makes the rows of these, once. 0 or -ENOMEM.
+ */
+int neighbours_close(struct cgroups *cgroups, const struct neighbours_of *of, struct neighbours *n);
 
 /* Frees what `counts` owns. */
 void neighbour_counts_done(struct neighbour_counts *counts);
 
-/* Frees the paths. */
+/* Frees what `n` owns. */
 void neighbours_done(struct neighbours *n);
 
 #endif

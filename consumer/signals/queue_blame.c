@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/cgroup/cgroup_names.h"
-#include "consumer/cgroup/delegated.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
@@ -155,88 +153,30 @@ static int compare_blamed(const void *a, const void *b)
 
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? 1 : -1;
-	return x->cgroup_id < y->cgroup_id ? -1 : x->cgroup_id > y->cgroup_id;
+	return x->row.cgroup_id < y->row.cgroup_id ? -1 : x->row.cgroup_id > y->row.cgroup_id;
 }
 
-/* Returns a copy of the path of an element; NULL: it is not known. */
-static char *copy_path(const struct signal_host *host, const struct signal_target *target,
-		       const struct queue_blamed *one, const struct delegated *of)
+/* Lists the others by cgroup, and has their paths looked for. 0 or -ENOMEM. */
+static int list_blamed(const struct signal_host *host, const struct signal_target *target,
+		       const struct queue_counts *now, struct queue_blame *blame)
 {
-	const char *path = of && one->cgroups > 1 ? of->path
-						  : cgroup_names_ask(target->names, host->cgroups,
-								     one->cgroup_id, 0);
-
-	return path ? strdup(path) : NULL;
-}
-
-/* An element of the list while it is made. */
-struct blamed_group {
-	struct queue_blamed one;
-	size_t group; /* number of its user's directory plus 1; 0: none */
-};
-
-/*
- * Adds up the gains of each directory of a user, and sorts. `list` has room for all. Returns how
- * many there are.
- */
-static size_t add_gains(const struct signal_host *host, const struct signal_target *target,
-			const struct queue_counts *now, struct delegated_list *delegated,
-			struct blamed_group *list, uint64_t *own_ns)
-{
-	size_t of_group[DELEGATED_MAX + 1] = { 0 }, n = 0; /* number of its element plus 1 */
-
+	blame->items = calloc(MAX(now->count, (size_t)1), sizeof(*blame->items));
+	if (!blame->items)
+		return -ENOMEM;
 	for (size_t i = 0; i < now->count; i++) {
 		const struct queue_count *gain = &now->items[i];
-		const char *path;
-		size_t group, at;
 
-		if (is_own(host, target, gain->cgroup_id)) {
-			*own_ns += gain->ns;
-			continue;
-		}
-		path = cgroup_names_ask(target->names, host->cgroups, gain->cgroup_id, 0);
-		group = path ? delegated_find(delegated, host->cgroups, path) : 0;
-		at = group ? of_group[group] : 0;
-		if (!at) {
-			list[n] = (struct blamed_group){ .one.cgroup_id = gain->cgroup_id,
-							 .group = group };
-			of_group[group] = at = ++n;
-		}
-		list[at - 1].one.ns += gain->ns;
-		list[at - 1].one.cgroups++;
+		if (is_own(host, target, gain->cgroup_id))
+			blame->own_ns += gain->ns;
+		else
+			blame->items[blame->count++] = (struct queue_blamed){
+				.row.cgroup_id = gain->cgroup_id,
+				.ns = gain->ns,
+			};
 	}
-	if (n)
-		qsort(list, n, sizeof(*list), compare_blamed);
-	return n;
-}
-
-/* Keeps the first, and the sum of the rest. */
-static int sum_owners(const struct signal_host *host, const struct signal_target *target,
-		      const struct queue_counts *now, struct queue_blame *blame)
-{
-	_cleanup_free_ struct blamed_group *list =
-		calloc(MAX(now->count, (size_t)1), sizeof(*list));
-	_cleanup_(delegated_done) struct delegated_list delegated = {};
-	size_t n = list ? add_gains(host, target, now, &delegated, list, &blame->own_ns) : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct delegated *of =
-			list[i].group ? &delegated.items[list[i].group - 1] : NULL;
-		struct queue_blamed *one = &blame->items[blame->count];
-
-		if (blame->count == QUEUE_BLAMED) {
-			blame->rest_ns += list[i].one.ns;
-			blame->rest += list[i].one.cgroups;
-			continue;
-		}
-		*one = list[i].one;
-		one->uid = of ? of->uid : 0;
-		one->path = copy_path(host, target, one, of);
-		if (of && one->cgroups > 1)
-			one->cgroup_id = of->id;
-		blame->count++;
-	}
-	return list ? 0 : -ENOMEM;
+	neighbour_rows_ask(blame->items, blame->count, sizeof(*blame->items), target->names,
+			   host->cgroups);
+	return 0;
 }
 
 void queue_blame_end(const struct signal_host *host, const struct signal_target *target,
@@ -252,19 +192,37 @@ void queue_blame_end(const struct signal_host *host, const struct signal_target 
 	if (!blame.why) {
 		keep_gains(host, target, before, &now);
 		merge_gains(&now);
-		if (sum_owners(host, target, &now, &blame) < 0)
+		if (list_blamed(host, target, &now, &blame) < 0)
 			blame.why = unreadable;
 	}
 	*ret_blame = blame;
 }
 
+static void add_blamed(void *sum, const void *more)
+{
+	((struct queue_blamed *)sum)->ns += ((const struct queue_blamed *)more)->ns;
+}
+
 void queue_blame_close(const struct signal_host *host, const struct signal_target *target,
 		       struct queue_blame *blame)
 {
-	for (size_t i = 0; i < blame->count; i++)
-		delegated_name(target->names, host->cgroups, blame->items[i].cgroup_id,
-			       &blame->items[i].path, &blame->items[i].unnamed,
-			       &blame->items[i].uid);
+	static const struct neighbour_rows_kind kind = {
+		.bytes = sizeof(struct queue_blamed),
+		.compare = compare_blamed,
+		.add = add_blamed,
+	};
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
+		.names = target->names,
+		.cgroups = host->cgroups,
+	};
+	const struct neighbour_names names = neighbour_rows_names(&source);
+	size_t count = neighbour_rows_make(blame->items, blame->count, QUEUE_BLAMED, &kind, &names);
+
+	for (size_t i = QUEUE_BLAMED; i < count; i++) {
+		blame->rest_ns += blame->items[i].ns;
+		blame->rest += blame->items[i].row.cgroups;
+	}
+	blame->count = MIN(count, (size_t)QUEUE_BLAMED);
 }
 
 void queue_blame_forget(struct queue_counts *counts)
@@ -276,6 +234,7 @@ void queue_blame_forget(struct queue_counts *counts)
 void queue_blame_done(struct queue_blame *blame)
 {
 	for (size_t i = 0; i < blame->count; i++)
-		free(TAKE_PTR(blame->items[i].path));
+		free(blame->items[i].row.path);
+	free(TAKE_PTR(blame->items));
 	blame->count = 0;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/signals/neighbour_rows.h"
 #include "consumer/signals/signals.h"
 
 #define QUEUE_BLAMED 5 /* cgroups by name; the rest is one sum */
@@ -22,25 +23,19 @@ struct queue_counts {
 	size_t count;
 };
 
-/*
- * A cgroup that had the CPU, and for how much waiting: two that wait for it count twice. Or a
- * directory of a user, with all of his cgroups below it that had the CPU (delegated.h).
- */
+/* Others that had the CPU, and for how much waiting: two that wait for it count twice. */
 struct queue_blamed {
-	uint64_t cgroup_id, ns;
-	char *path;	     /* owned; NULL: it is not known */
-	const char *unnamed; /* why that is so; a literal */
-	size_t cgroups;	     /* how many: above 1, it is a directory */
-	uint32_t uid;	     /* of the user, 0: none */
+	struct neighbour_row row;
+	uint64_t ns;
 };
 
 struct queue_blame {
-	const char *why;			 /* why it is not known: a literal; NULL: it is */
-	uint64_t own_ns;			 /* cgroups below the session's */
-	struct queue_blamed items[QUEUE_BLAMED]; /* the most first */
-	size_t count;
-	uint64_t rest_ns; /* of other cgroups that are not in items */
-	size_t rest;	  /* how many these are */
+	const char *why;	    /* why it is not known: a literal; NULL: it is */
+	uint64_t own_ns;	    /* cgroups below the session's */
+	struct queue_blamed *items; /* owned; by cgroup until queue_blame_close */
+	size_t count;		    /* from then on at most QUEUE_BLAMED, the most first */
+	uint64_t rest_ns;	    /* of other cgroups that are not in items */
+	size_t rest;		    /* how many these are */
 };
 
 /* Notes what has been counted so far. With `empty` it first removes all. 0 or -errno. */
@@ -50,7 +45,7 @@ int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_c
 void queue_blame_end(const struct signal_host *host, const struct signal_target *target,
 		     const struct queue_counts *before, struct queue_blame *ret_blame);
 
-/* Names those that were not known when the session ended. */
+/* Makes the rows, once. */
 void queue_blame_close(const struct signal_host *host, const struct signal_target *target,
 		       struct queue_blame *blame);
 

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/cgroup/cgroup_names.h"
-#include "consumer/cgroup/delegated.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/reclaim_times.h"
 #include "consumer/signals/signal_programs.h"
@@ -103,43 +101,11 @@ static void attach_reclaim(struct signal *signal, const struct signal_host *host
 		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
 }
 
-/* Context of struct reclaim_names. */
-struct naming {
-	const struct signal_host *host;
-	const struct signal_target *target;
-	struct delegated_list *delegated;
-};
-
-static bool is_own(const void *context, uint32_t slot)
-{
-	const struct naming *n = context;
-
-	return slot_nest_has(n->host->pins, slot, n->target->slot);
-}
-
-static char *look_up_path(const void *context, uint64_t cgroup_id)
-{
-	const struct naming *n = context;
-	const char *path = cgroup_names_ask(n->target->names, n->host->cgroups, cgroup_id, 0);
-
-	return path ? strdup(path) : NULL;
-}
-
-static const struct delegated *find_owner(const void *context, const char *path)
-{
-	const struct naming *n = context;
-	size_t number = delegated_find(n->delegated, n->host->cgroups, path);
-
-	return number ? &n->delegated->items[number - 1] : NULL;
-}
-
 static void end_reclaim(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
 	struct reclaim *s = reclaim_of(signal);
-	_cleanup_(delegated_done) struct delegated_list delegated = {};
-	const struct naming naming = { host, target, &delegated };
-	const struct reclaim_names names = { is_own, look_up_path, &naming, find_owner };
+	const struct slot_nest nest = { host->pins, target->slot };
 	struct reclaim_reading now = {};
 
 	if (!s->held)
@@ -149,26 +115,29 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 		signal->why = one_process;
 	else if (reclaim_maps_read(host->pins, target->slot, &now) < 0)
 		signal->why = unreadable;
-	else if (reclaim_times_make(&s->before, &now, &names, &s->times) < 0)
+	else if (reclaim_times_make(&s->before, &now, slot_nest_holds, &nest, &s->times) < 0)
 		signal->why = no_memory;
 	else
 		signal->reclaim = &s->times;
+	neighbour_rows_ask(s->times.neighbours, s->times.n_neighbours, sizeof(*s->times.neighbours),
+			   target->names, host->cgroups);
 	signal->threads = signal->reclaim ? &s->times.ledger : NULL;
 	signal_programs_drop(host->programs, SIGNAL_RECLAIM);
 	reclaim_maps_forget(&now);
 	reclaim_maps_forget(&s->before);
 }
 
-/* Names the neighbours that were not known when the session ended. */
+/* By now the paths are known that had to be looked for. */
 static void close_reclaim(struct signal *signal, const struct signal_host *host,
 			  const struct signal_target *target)
 {
-	struct reclaim_times *all = &reclaim_of(signal)->times;
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
+		.names = target->names,
+		.cgroups = host->cgroups,
+	};
+	const struct neighbour_names names = neighbour_rows_names(&source);
 
-	for (size_t i = 0; i < all->n_neighbours; i++)
-		delegated_name(target->names, host->cgroups, all->neighbours[i].cgroup_id,
-			       &all->neighbours[i].path, &all->neighbours[i].unnamed,
-			       &all->neighbours[i].uid);
+	reclaim_times_close(&reclaim_of(signal)->times, &names);
 }
 
 static void write_kinds(const struct reclaim *s, struct jsonw *w)

@@ -268,7 +268,13 @@ static int compare_parts(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-static int make_parts(const struct gains *gains, const struct reclaim_names *names, bool untracked,
+/* Which slots are the session's. */
+struct owner {
+	bool (*is_own)(const void *context, uint32_t slot);
+	const void *context;
+};
+
+static int make_parts(const struct gains *gains, const struct owner *owner, bool untracked,
 		      struct reclaim_times *all)
 {
 	all->items = calloc(gains->count + 1, sizeof(*all->items));
@@ -284,7 +290,7 @@ static int make_parts(const struct gains *gains, const struct reclaim_names *nam
 		part->device = gain->key.device;
 		part->everybody_count += gain->time.count;
 		part->everybody_ns += gain->time.time_ns;
-		if (!is_empty(&gain->time) && names->is_own(names->context, gain->key.slot))
+		if (!is_empty(&gain->time) && owner->is_own(owner->context, gain->key.slot))
 			add_own(all, part, gain, untracked);
 	}
 	keep_own(all);
@@ -316,7 +322,7 @@ static int compare_neighbours(const void *a, const void *b)
 
 	if (sum_ns(x) != sum_ns(y))
 		return sum_ns(x) < sum_ns(y) ? 1 : -1;
-	return x->cgroup_id < y->cgroup_id ? -1 : x->cgroup_id > y->cgroup_id;
+	return x->row.cgroup_id < y->row.cgroup_id ? -1 : x->row.cgroup_id > y->row.cgroup_id;
 }
 
 static int compare_cgroups(const void *a, const void *b)
@@ -331,100 +337,64 @@ static void add_neighbour(struct reclaim_neighbour *list, size_t *count, const s
 {
 	struct reclaim_neighbour *n;
 
-	if (!*count || list[*count - 1].cgroup_id != gain->key.cgroup_id)
-		list[(*count)++] = (struct reclaim_neighbour){ .cgroup_id = gain->key.cgroup_id };
+	if (!*count || list[*count - 1].row.cgroup_id != gain->key.cgroup_id)
+		list[(*count)++] =
+			(struct reclaim_neighbour){ .row.cgroup_id = gain->key.cgroup_id };
 	n = &list[*count - 1];
 	n->count += gain->time.count;
 	n->pages += gain->time.pages;
 	n->kind_ns[gain->key.kind] += gain->time.time_ns;
 }
 
-/* Adds `n` to a sum, which takes what it is made of. */
-static void add_to(struct reclaim_neighbour *to, const struct reclaim_neighbour *n)
+static void add_to(void *sum, const void *more)
 {
-	to->cgroups += n->cgroups;
+	struct reclaim_neighbour *to = sum;
+	const struct reclaim_neighbour *n = more;
+
 	to->count += n->count;
 	to->pages += n->pages;
 	for (int k = 0; k < RECLAIM_KINDS_; k++)
 		to->kind_ns[k] += n->kind_ns[k];
 }
 
-/*
- * Looks up the paths, and makes one element of all that are in one directory of a user.
- * Returns how many there are.
- */
-static size_t sum_owners(const struct reclaim_names *names, struct reclaim_neighbour *list,
-			 size_t count)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		_cleanup_free_ char *path = names->path(names->context, list[i].cgroup_id);
-		const struct delegated *of =
-			path && names->owner ? names->owner(names->context, path) : NULL;
-		size_t k = of ? 0 : n;
-
-		while (k < n && !(list[k].of == of))
-			k++;
-		list[i].cgroups = 1;
-		if (k == n) {
-			list[i].of = of;
-			list[i].uid = of ? of->uid : 0;
-			list[i].path = TAKE_PTR(path);
-			list[n++] = list[i];
-			continue;
-		}
-		if (list[k].cgroups == 1) {
-			free(list[k].path);
-			list[k].path = strdup(of->path);
-			list[k].cgroup_id = of->id;
-		}
-		add_to(&list[k], &list[i]);
-	}
-	return n;
-}
-
-/* Keeps the first of the sorted list, and the sum of the rest. */
-static void keep_neighbours(struct reclaim_neighbour *list, size_t count, struct reclaim_times *all)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (i >= RECLAIM_NEIGHBOURS) {
-			add_to(&all->more, &list[i]);
-			free(list[i].path);
-			continue;
-		}
-		all->neighbours[i] = list[i];
-		all->neighbours[i].of = NULL;
-		all->n_neighbours++;
-	}
-	all->more_neighbours = all->more.cgroups;
-}
-
-/* Sorts the gains. */
-static int make_neighbours(struct gains *gains, const struct reclaim_names *names,
+/* Lists the neighbours by cgroup. Sorts the gains. */
+static int list_neighbours(struct gains *gains, const struct owner *owner,
 			   struct reclaim_times *all)
 {
-	_cleanup_free_ struct reclaim_neighbour *list = calloc(gains->count + 1, sizeof(*list));
-	size_t count = 0;
-
-	if (!list)
+	all->neighbours = calloc(gains->count + 1, sizeof(*all->neighbours));
+	if (!all->neighbours)
 		return -ENOMEM;
 	if (gains->count)
 		qsort(gains->items, gains->count, sizeof(*gains->items), compare_cgroups);
 	for (size_t i = 0; i < gains->count; i++)
 		if (gains->items[i].key.cgroup_id && !is_empty(&gains->items[i].time) &&
-		    !names->is_own(names->context, gains->items[i].key.slot))
-			add_neighbour(list, &count, &gains->items[i]);
-	count = sum_owners(names, list, count);
-	if (count)
-		qsort(list, count, sizeof(*list), compare_neighbours);
-	keep_neighbours(list, count, all);
+		    !owner->is_own(owner->context, gains->items[i].key.slot))
+			add_neighbour(all->neighbours, &all->n_neighbours, &gains->items[i]);
 	return 0;
 }
 
-int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
-		       const struct reclaim_names *names, struct reclaim_times *ret_times)
+void reclaim_times_close(struct reclaim_times *all, const struct neighbour_names *names)
 {
+	static const struct neighbour_rows_kind kind = {
+		.bytes = sizeof(struct reclaim_neighbour),
+		.compare = compare_neighbours,
+		.add = add_to,
+	};
+	size_t count = neighbour_rows_make(all->neighbours, all->n_neighbours, RECLAIM_NEIGHBOURS,
+					   &kind, names);
+
+	for (size_t i = RECLAIM_NEIGHBOURS; i < count; i++) {
+		add_to(&all->more, &all->neighbours[i]);
+		all->more_neighbours += all->neighbours[i].row.cgroups;
+	}
+	all->n_neighbours = MIN(count, (size_t)RECLAIM_NEIGHBOURS);
+}
+
+int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
+		       bool (*is_own)(const void *context, uint32_t slot), const void *context,
+		       struct reclaim_times *ret_times)
+{
+	const struct owner owner = { is_own, context };
 	_cleanup_(forget_gains) struct gains gains = {};
 	struct reclaim_times all = { .from_ns = before->at_ns, .to_ns = now->at_ns };
 	bool untracked = now->losses.untracked != before->losses.untracked;
@@ -432,9 +402,9 @@ int reclaim_times_make(const struct reclaim_reading *before, const struct reclai
 	int r = find_gains(before, now, untracked, &gains);
 
 	if (r == 0)
-		r = make_parts(&gains, names, untracked, &all);
+		r = make_parts(&gains, &owner, untracked, &all);
 	if (r == 0)
-		r = make_neighbours(&gains, names, &all);
+		r = list_neighbours(&gains, &owner, &all);
 	if (r < 0) {
 		reclaim_times_done(&all);
 		return r;
@@ -453,7 +423,8 @@ void reclaim_times_done(struct reclaim_times *all)
 {
 	free(TAKE_PTR(all->items));
 	for (size_t i = 0; i < all->n_neighbours; i++)
-		free(TAKE_PTR(all->neighbours[i].path));
+		free(all->neighbours[i].row.path);
+	free(TAKE_PTR(all->neighbours));
 	all->count = all->n_neighbours = 0;
 }
 

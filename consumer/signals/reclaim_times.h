@@ -2,7 +2,7 @@
 /*
  * reclaim_times.h: for how long a session's threads looked for memory themselves, or had to wait
  * before they wrote on, and for how long those of other cgroups did: the difference of two
- * readings, clipped to the time between them. Pure but for the paths of cgroups.
+ * readings, clipped to the time between them. Pure but for the names of cgroups.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_RECLAIM_TIMES_H
 #define TROCAR_CONSUMER_SIGNALS_RECLAIM_TIMES_H
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/cgroup/delegated.h"
 #include "consumer/signals/ledger.h"
+#include "consumer/signals/neighbour_rows.h"
 #include "consumer/signals/reclaim_maps.h"
 
 #define RECLAIM_PARTS	   12 /* pairs of a kind and a disk that are told; the rest is one sum */
@@ -38,16 +38,11 @@ struct reclaim_part {
 	uint64_t everybody_count, everybody_ns; /* of all cgroups, this one too */
 };
 
-/* Another cgroup; or a directory of a user, with all of his cgroups below it (delegated.h). */
+/* What others did. */
 struct reclaim_neighbour {
-	uint64_t cgroup_id;
+	struct neighbour_row row;
 	uint64_t count, pages;
 	uint64_t kind_ns[RECLAIM_KINDS_];
-	char *path;		    /* owned; NULL: it is not known */
-	const char *unnamed;	    /* why that is so; a literal */
-	size_t cgroups;		    /* how many: above 1, it is a directory */
-	uint32_t uid;		    /* of the user, 0: none */
-	const struct delegated *of; /* NULL, but while it is made */
 };
 
 struct reclaim_times {
@@ -56,30 +51,24 @@ struct reclaim_times {
 	size_t count;		    /* of `items` that are told: at most RECLAIM_PARTS */
 	size_t rest;		    /* so many more, in rest_time without a histogram */
 	struct reclaim_time rest_time;
-	struct reclaim_neighbour neighbours[RECLAIM_NEIGHBOURS]; /* the most time first */
-	size_t n_neighbours;
+	struct reclaim_neighbour *neighbours; /* owned; by cgroup until reclaim_times_close */
+	size_t n_neighbours;	       /* from then on at most RECLAIM_NEIGHBOURS, the most first */
 	size_t more_neighbours;	       /* cgroups beside these */
 	struct reclaim_neighbour more; /* their sum; no path */
 	uint64_t awake;		       /* pauses for which the thread did not sleep: not counted */
 	struct ledger ledger;	       /* of the session's stretches, open ones too */
 };
 
-/* As struct block_names. */
-struct reclaim_names {
-	bool (*is_own)(const void *context, uint32_t slot);
-	char *(*path)(const void *context, uint64_t cgroup_id);
-	const void *context;
-	/* Returns the user's directory that the path is in or below, borrowed; NULL: it is in none.
-	 * The pointer may be NULL. */
-	const struct delegated *(*owner)(const void *context, const char *path);
-};
-
 /*
- * Makes *ret_times of what was counted from `before` to `now`. 0 or -ENOMEM. Release with
- * reclaim_times_done.
+ * Makes *ret_times of what was counted from `before` to `now`. `is_own` says whether a slot's watch
+ * is the session's, or within it (slot_nest_has). 0 or -ENOMEM. Release with reclaim_times_done.
  */
 int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
-		       const struct reclaim_names *names, struct reclaim_times *ret_times);
+		       bool (*is_own)(const void *context, uint32_t slot), const void *context,
+		       struct reclaim_times *ret_times);
+
+/* Makes the rows of the neighbours, once. */
+void reclaim_times_close(struct reclaim_times *all, const struct neighbour_names *names);
 void reclaim_times_done(struct reclaim_times *all);
 
 /* Returns the word of reclaim_kinds.def. */

@@ -15,6 +15,13 @@ bool slot_nest_has(const struct pinned_maps *pins, uint32_t of, uint32_t slot)
 	return false;
 }
 
+bool slot_nest_holds(const void *nest, uint32_t of)
+{
+	const struct slot_nest *n = nest;
+
+	return slot_nest_has(n->pins, of, n->slot);
+}
+
 bool slot_nest_is_captured(const struct pinned_maps *pins, uint32_t slot)
 {
 	for (int i = 0; i < WATCHES_NESTED && slot < pins->abi.slots; i++) {

@@ -11,6 +11,15 @@ struct pinned_maps;
 /* Returns whether the watch of slot `of` is that of `slot`, or within it. */
 bool slot_nest_has(const struct pinned_maps *pins, uint32_t of, uint32_t slot);
 
+/* The watch of a session. */
+struct slot_nest {
+	const struct pinned_maps *pins; /* borrowed */
+	uint32_t slot;
+};
+
+/* The same as a callback: `nest` is a struct slot_nest, `of` the slot that is asked for. */
+bool slot_nest_holds(const void *nest, uint32_t of);
+
 /* Returns whether a session runs on the watch of the slot, or on one around it. */
 bool slot_nest_is_captured(const struct pinned_maps *pins, uint32_t slot);
 

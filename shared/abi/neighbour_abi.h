@@ -5,7 +5,8 @@
 
 #include "shared/abi/abi.h"
 
-#define NEIGHBOURS_MAX 2048 /* cgroups whose CPU time is counted at a time */
+#define NEIGHBOURS_MAX	 2048 /* cgroups whose CPU time is counted at a time */
+#define NEIGHBOUR_LEVELS 4    /* of the hierarchy, from the root's children on */
 
 /*
  * Value of `neighbours`, whose key is a cgroup's id: the CPU time of that very cgroup, without
@@ -19,6 +20,7 @@ struct neighbour {
 	__u32 votes;	       /* ticks for `comm`, less those for other names since it stands */
 	char comm[COMM_BYTES]; /* of threads; of half of the ticks where votes is half of ticks */
 	char name[NEIGHBOUR_NAME_BYTES];
+	__u64 above[NEIGHBOUR_LEVELS]; /* ids on its path, its own too; 0: the path is shorter */
 };
 
 #endif

@@ -72,6 +72,16 @@ static uint64_t sum_neighbours(const struct harness *h, size_t *ret_cgroups)
 	return sum;
 }
 
+/* Whether the cgroup is the last on the path of what was counted. */
+static bool has_above(const struct neighbour *n, uint64_t id)
+{
+	int levels = 0;
+
+	while (levels < NEIGHBOUR_LEVELS && n->above[levels])
+		levels++;
+	return levels && n->above[levels - 1] == id;
+}
+
 static void times_go_to_their_cgroups(void **state)
 {
 	struct pair p = begin_pair(NULL);
@@ -88,6 +98,8 @@ static void times_go_to_their_cgroups(void **state)
 	assert_string_equal(other.comm, "t-other");
 	assert_string_equal(own.name, "burn");
 	assert_string_equal(other.name, "neighbour");
+	assert_true(has_above(&own, p.own.id) && has_above(&other, p.id));
+	assert_false(has_above(&own, p.id));
 	end_pair(&p);
 }
 

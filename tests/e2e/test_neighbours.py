@@ -3,6 +3,9 @@
 # tests: ctl/render/text_report_neighbours*
 """Who had the CPUs while a session ran: the neighbour lines, and `cpu` of session.end."""
 import os
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -58,6 +61,44 @@ def test_neighbour_is_named(t):
     whole = end["cpu"]["cpus"] * end["duration_ms"]
     parts = end["cpu"]["own_ms"] + end["cpu"]["others_ms"] + end["cpu"]["idle_ms"]
     check_figure(abs(parts - whole) <= 0.1 * whole, f"{parts} of {whole} ms: {end['cpu']}", t.load)
+
+
+def live_shortly(home, seconds):
+    """One process after the other in a cgroup of its own in the directory, each for a twentieth of a second."""
+    end = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < end:
+        folder = home / f"nginx{number}.service"
+        folder.mkdir()
+        with subprocess.Popen([sys.executable, "-Sc", "while True: pass"], stdin=subprocess.DEVNULL) as process:
+            (folder / "cgroup.procs").write_text(str(process.pid))
+            time.sleep(0.05)
+            process.kill()
+        for _ in range(100):
+            try:
+                folder.rmdir()
+                break
+            except OSError:  # its process is not quite gone
+                time.sleep(0.01)
+        number += 1
+
+
+@pytest.mark.parallel(4)
+def test_gone_cgroups_are_their_owners(t):
+    """CPU time in cgroups that end before the session does is one row, with the directory of their user."""
+    agent = t.agent(rules(rule("api", cgroup=f"/{t.name}-own", signals=["neighbours"])))
+    own, home = t.cgroup("own"), t.cgroup("home")
+    os.chown(home.folder, 61234, -1)
+    t.spawn("burn_cpu", 20, 1, 0, name=t.comm, cgroup=own)
+    agent.wait("watch.start", cgroup=own.path)
+    session = agent.call("session.start", {"rule": "api", "during_ms": 2000})["session"]
+    live_shortly(home.folder, 1.7)
+    agent.wait("session.end", session=session)
+    lines = agent.find("neighbour", session=session, signal="neighbours")
+    mine = [line for line in lines if line.get("neighbour") == home.path]
+    check(len(mine) == 1 and mine[0]["neighbour_uid"] == 61234, f"{lines}")
+    check(mine[0]["neighbour_cgroups"] >= 4 and mine[0]["neighbour_id"] == home.id, f"{mine}")
+    check(not [line for line in lines if line.get("name", "").startswith("nginx")], f"{lines}")
 
 
 def named(t, signals, **options):

@@ -34,34 +34,10 @@ static void test_first_directory(void **state)
 	assert_int_equal(delegated_find(&list, &cgroups, "/../a/v"), 0);
 }
 
-/* Of a cgroup that is found only after the session ended, the user is found too. */
-static void test_named_later(void **state)
-{
-	_cleanup_free_ char *path = NULL;
-	const char *why = NULL;
-	uint32_t uid = 0;
-	uint64_t id;
-
-	if (geteuid() != 0)
-		skip();
-	make("/u");
-	give("/u", 61234);
-	id = make("/u/young");
-	delegated_name(NULL, &cgroups, id, &path, &why, &uid);
-	assert_null(path);
-	assert_non_null(why);
-	cgroups_learn(&cgroups, id, "/u/young");
-	delegated_name(NULL, &cgroups, id, &path, &why, &uid);
-	assert_string_equal(path, "/u/young");
-	assert_null(why);
-	assert_int_equal(uid, 61234);
-}
-
 UNIT_TESTS(delegated)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_first_directory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_named_later, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

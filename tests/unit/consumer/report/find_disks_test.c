@@ -61,16 +61,18 @@ static struct block_times took(uint64_t requests)
 static void test_neighbour(void **state)
 {
 	struct block_disk disk = { .device = NO_DEVICE, .op = BLOCK_WRITE, .all = took(10) };
-	struct block_requests all = { .items = &disk, .count = 1, .n_neighbours = 1 };
-	struct block_neighbour *n = &all.neighbours[0];
+	struct block_neighbour other = { .row.path = (char *)"/batch",
+					 .device = NO_DEVICE,
+					 .requests = 300,
+					 .bytes = 300u << 20,
+					 .service_ns = 3 * NSEC_PER_SEC,
+					 .disk_service_ns = 4 * NSEC_PER_SEC };
+	struct block_neighbour *n = &other;
+	struct block_requests all = {
+		.items = &disk, .count = 1, .neighbours = n, .n_neighbours = 1
+	};
 	struct findings f;
 
-	*n = (struct block_neighbour){ .device = NO_DEVICE,
-				       .requests = 300,
-				       .bytes = 300u << 20,
-				       .service_ns = 3 * NSEC_PER_SEC,
-				       .disk_service_ns = 4 * NSEC_PER_SEC,
-				       .path = (char *)"/batch" };
 	f = found(&all);
 	assert_int_equal(f.count, 2);
 	assert_int_equal(f.items[0].cause, FINDING_DISK_NEIGHBOUR);
@@ -94,9 +96,9 @@ static void test_neighbour(void **state)
 	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
 	/* What kernel threads write for somebody that is not known makes nobody a neighbour. */
 	n->service_ns = 3 * NSEC_PER_SEC;
-	n->path = (char *)"/";
+	n->row.path = (char *)"/";
 	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
-	n->path = (char *)"/batch";
+	n->row.path = (char *)"/batch";
 	/* It is on another disk than the one that took the most time. */
 	n->service_ns = 3 * NSEC_PER_SEC;
 	n->device = 1;

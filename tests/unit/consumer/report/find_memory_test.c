@@ -41,15 +41,17 @@ static struct findings search(const struct reclaim_times *all, uint64_t *ret_io_
 static void test_neighbour(void **state)
 {
 	struct reclaim_part part = { .kind = RECLAIM_DIRECT, .own.time_ns = NSEC_PER_SEC };
-	struct reclaim_times all = { .items = &part, .count = 1, .n_neighbours = 2 };
-	struct reclaim_neighbour *n = all.neighbours;
+	struct reclaim_neighbour n[2] = {};
+	struct reclaim_times all = {
+		.items = &part, .count = 1, .neighbours = n, .n_neighbours = 2
+	};
 	struct findings f;
 	uint64_t io_ns;
 
 	/* It looks for memory within its own limit: that is no one else's. */
-	n[0] = (struct reclaim_neighbour){ .path = (char *)"/limited" };
+	n[0] = (struct reclaim_neighbour){ .row.path = (char *)"/limited" };
 	n[0].kind_ns[RECLAIM_LIMIT] = 9 * NSEC_PER_SEC;
-	n[1] = (struct reclaim_neighbour){ .path = (char *)"/batch" };
+	n[1] = (struct reclaim_neighbour){ .row.path = (char *)"/batch" };
 	n[1].kind_ns[RECLAIM_DIRECT] = 2 * NSEC_PER_SEC;
 	n[1].kind_ns[RECLAIM_COMPACTION] = NSEC_PER_SEC;
 	f = search(&all, &io_ns);
@@ -71,9 +73,9 @@ static void test_neighbour(void **state)
 	part.kind = RECLAIM_LIMIT;
 	assert_int_equal(search(&all, &io_ns).items[0].cause, FINDING_MEMORY);
 	part.kind = RECLAIM_DIRECT;
-	n[1].path = NULL;
+	n[1].row.path = NULL;
 	assert_int_equal(search(&all, &io_ns).items[0].cause, FINDING_MEMORY);
-	n[1].path = (char *)"/";
+	n[1].row.path = (char *)"/";
 	assert_int_equal(search(&all, &io_ns).items[0].cause, FINDING_MEMORY);
 	assert_int_equal(io_ns, NSEC_PER_SEC);
 }

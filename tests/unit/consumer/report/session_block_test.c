@@ -50,7 +50,17 @@ static void test_lines(void **state)
 {
 	struct block_disk items[2] = { { .device = NO_DEVICE, .op = BLOCK_WRITE, .all = took(30) },
 				       { .device = NO_DEVICE, .op = BLOCK_READ } };
-	struct block_requests all = { .items = items, .count = 2, .rest = 3 };
+	struct block_neighbour others[2] = {
+		{ .row = { .cgroup_id = 9, .path = (char *)"/batch" },
+		  .device = NO_DEVICE,
+		  .requests = 60,
+		  .service_ns = 2 * NSEC_PER_SEC,
+		  .disk_service_ns = 3 * NSEC_PER_SEC },
+		{ .row = { .cgroup_id = 10, .unnamed = "gone" } },
+	};
+	struct block_requests all = {
+		.items = items, .count = 2, .rest = 3, .neighbours = others, .n_neighbours = 2
+	};
 	struct session_result *s;
 	json_object *lines, *line;
 
@@ -60,14 +70,6 @@ static void test_lines(void **state)
 	items[0].open = 2;
 	items[0].everybody_requests = 90;
 	items[0].all.longest_ns = 7;
-	all.neighbours[0] = (struct block_neighbour){ .device = NO_DEVICE,
-						      .cgroup_id = 9,
-						      .requests = 60,
-						      .service_ns = 2 * NSEC_PER_SEC,
-						      .disk_service_ns = 3 * NSEC_PER_SEC,
-						      .path = (char *)"/batch" };
-	all.neighbours[1] = (struct block_neighbour){ .cgroup_id = 10, .unnamed = "gone" };
-	all.n_neighbours = 2;
 	all.more_neighbours = 4;
 	all.ledger = (struct ledger){ .attempted = 33, .emitted = 32 };
 	all.ledger.lost[DROP_REQUESTS_FULL] = 1;

@@ -124,10 +124,9 @@ static void test_chain(void **state)
 static void test_queue(void **state)
 {
 	static char path[] = "/batch.slice";
-	struct queue_waits q = {
-		.blame = { .items = { { .cgroup_id = 9, .ns = NSEC_PER_SEC, .path = path } },
-			   .count = 1 }
-	};
+	struct queue_blamed blamed = { .row = { .cgroup_id = 9, .path = path },
+				       .ns = NSEC_PER_SEC };
+	struct queue_waits q = { .blame = { .items = &blamed, .count = 1 } };
 	struct session_result *s = new_session();
 	struct thread_pool *sum = &q.pools.all;
 	json_object *all, *end;

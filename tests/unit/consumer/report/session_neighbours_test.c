@@ -11,10 +11,10 @@ static void name_one(struct neighbours *n, const char *path, uint64_t cpu_ms)
 {
 	struct neighbour_time *t = &n->items[n->count++];
 
-	*t = (struct neighbour_time){ .cgroup_id = 4711 + n->count,
+	*t = (struct neighbour_time){ .row = { .cgroup_id = 4711 + n->count,
+					       .path = path ? strdup(path) : NULL,
+					       .unnamed = path ? NULL : "gone" },
 				      .cpu_ns = cpu_ms * NSEC_PER_MSEC,
-				      .path = path ? strdup(path) : NULL,
-				      .unnamed = path ? NULL : "gone",
 				      .name = "run-r12.scope",
 				      .comm = "stress" };
 	n->others_ns += t->cpu_ns;
@@ -45,7 +45,10 @@ static void test_lines(void **state)
 	memset(deep, '\x01', sizeof(deep)); /* six bytes each in the line */
 	deep[0] = '/';
 	deep[sizeof(deep) - 1] = 0;
-	*n = (struct neighbours){ .cpus = 2, .lasted_ns = 3 * NSEC_PER_SEC };
+	*n = (struct neighbours){ .cpus = 2,
+				  .lasted_ns = 3 * NSEC_PER_SEC,
+				  .items = calloc(NEIGHBOURS_NAMED, sizeof(*n->items)) };
+	assert_non_null(n->items);
 	name_one(n, "/batch.slice", 4800);
 	name_one(n, NULL, 600);
 	name_one(n, deep, 6);

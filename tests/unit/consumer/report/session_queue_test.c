@@ -42,6 +42,10 @@ static struct queue_histogram waited(uint64_t waits, uint64_t ms)
 
 static void test_lines(void **state)
 {
+	struct queue_blamed blamed[] = {
+		{ .row = { .cgroup_id = 9, .path = (char *)"/batch" }, .ns = 640 * NSEC_PER_MSEC },
+		{ .row = { .cgroup_id = 10, .unnamed = "gone" }, .ns = 9 * NSEC_PER_MSEC },
+	};
 	struct thread_pool items[12] = {};
 	struct queue_waits q = { .pools = { .items = items, .count = 12 } };
 	const struct ledger ledger = { .attempted = 812, .emitted = 812 };
@@ -54,8 +58,7 @@ static void test_lines(void **state)
 	q.longest[0] = (struct queue_longest){ 5, 6, 81, 77, "w\x01rker-3" };
 	q.n_longest = 1;
 	q.blame.count = 2;
-	q.blame.items[0] = (struct queue_blamed){ 9, 640 * NSEC_PER_MSEC, (char *)"/batch" };
-	q.blame.items[1] = (struct queue_blamed){ 10, 9 * NSEC_PER_MSEC, NULL, "gone" };
+	q.blame.items = blamed;
 	q.blame.rest = 3;
 	q.blame.rest_ns = NSEC_PER_MSEC;
 	s = new_session(&q, &ledger, 8192);
@@ -110,6 +113,8 @@ static void test_longest_line(void **state)
 /* The headline names the cgroup that had the CPU for a quarter of the waits and more. */
 static void test_headline(void **state)
 {
+	struct queue_blamed blamed = { .row = { .cgroup_id = 9, .path = (char *)"/batch" },
+				       .ns = 640 * NSEC_PER_MSEC };
 	struct queue_waits q = {};
 	const struct ledger ledger = {};
 	struct session_result *s = new_session(&q, &ledger, 8192);
@@ -119,13 +124,13 @@ static void test_headline(void **state)
 	q.pools.all.queue = waited(812, 812);
 	assert_int_equal(session_queue_headline(s, text, sizeof(text)), 0);
 	q.blame.count = 1;
-	q.blame.items[0] = (struct queue_blamed){ 9, 640 * NSEC_PER_MSEC, (char *)"/batch" };
+	q.blame.items = &blamed;
 	assert_true(session_queue_headline(s, text, sizeof(text)) > 0);
 	assert_string_equal(text, ", 640 of 812 ms behind /batch");
 	q.blame.items[0].ns = 100 * NSEC_PER_MSEC;
 	assert_int_equal(session_queue_headline(s, text, sizeof(text)), 0);
 	q.blame.items[0].ns = 640 * NSEC_PER_MSEC;
-	q.blame.items[0].path = NULL;
+	q.blame.items[0].row.path = NULL;
 	assert_int_equal(session_queue_headline(s, text, sizeof(text)), 0);
 	json_object_put(report_testing_finish());
 	session_result_free(s);

@@ -36,6 +36,14 @@ static json_object *report(struct session_result *s)
 	return report_testing_finish();
 }
 
+static struct reclaim_neighbour others[2] = {
+	{ .row = { .cgroup_id = 9, .path = (char *)"/batch" },
+	  .count = 60,
+	  .pages = 10,
+	  .kind_ns[RECLAIM_DIRECT] = 2 * NSEC_PER_SEC },
+	{ .row = { .cgroup_id = 10, .unnamed = "gone" } },
+};
+
 static void test_lines(void **state)
 {
 	struct reclaim_part items[2] = { { .kind = RECLAIM_THROTTLE, .device = NO_DEVICE },
@@ -45,6 +53,7 @@ static void test_lines(void **state)
 	json_object *lines, *line;
 
 	pins.abi.dirty_pauses = 1;
+	all.neighbours = others;
 	items[0].own = (struct reclaim_time){ .count = 30,
 					      .time_ns = 3 * NSEC_PER_SEC,
 					      .whole_ns = 2 * NSEC_PER_SEC,
@@ -55,11 +64,6 @@ static void test_lines(void **state)
 	items[0].everybody_count = 90;
 	items[1].own.orphans = 2;
 	items[1].own.pages = 5;
-	all.neighbours[0] = (struct reclaim_neighbour){
-		.cgroup_id = 9, .count = 60, .pages = 10, .path = (char *)"/batch"
-	};
-	all.neighbours[0].kind_ns[RECLAIM_DIRECT] = 2 * NSEC_PER_SEC;
-	all.neighbours[1] = (struct reclaim_neighbour){ .cgroup_id = 10, .unnamed = "gone" };
 	all.n_neighbours = 2;
 	all.more_neighbours = 4;
 	all.ledger = (struct ledger){ .attempted = 33, .emitted = 32 };

@@ -28,15 +28,24 @@ static bool is_own(const void *context, uint32_t slot)
 	return slot == OWN;
 }
 
-static char *name_it(const void *context, uint64_t cgroup_id)
+/* The cgroups from 1000 on are in the directory of one user. */
+static size_t group_it(void *context, uint64_t cgroup_id)
+{
+	return cgroup_id >= 1000;
+}
+
+static void name_it(void *context, struct neighbour_row *row)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "/c%llu", (unsigned long long)cgroup_id);
-	return cgroup_id == 99 ? NULL : strdup(text);
+	if (row->group && row->cgroups > 1)
+		row->cgroup_id = 77;
+	row->uid = row->group ? 61234 : 0;
+	snprintf(text, sizeof(text), "/c%llu", (unsigned long long)row->cgroup_id);
+	row->path = row->cgroup_id == 99 ? NULL : strdup(text);
 }
 
-static const struct block_names names = { is_own, name_it, NULL };
+static const struct neighbour_names names = { group_it, name_it, NULL };
 
 /* Adds `requests` of 4 KiB that waited 1 ms for their disk and took it 2 ms each. */
 static void add(struct made *m, uint64_t cgroup_id, uint32_t device, uint8_t op, uint64_t requests)
@@ -60,7 +69,8 @@ static void add(struct made *m, uint64_t cgroup_id, uint32_t device, uint8_t op,
 
 static void make(const struct made *before, const struct made *now, struct block_requests *ret)
 {
-	assert_int_equal(block_requests_make(&before->read, &now->read, &names, ret), 0);
+	assert_int_equal(block_requests_make(&before->read, &now->read, is_own, NULL, ret), 0);
+	block_requests_close(ret, &names);
 }
 
 static void test_difference(void **state)
@@ -111,12 +121,12 @@ static void test_neighbours(void **state)
 	assert_int_equal(all.count, 1);
 	assert_int_equal(all.items[0].everybody_requests, 80);
 	assert_int_equal(all.n_neighbours, 2);
-	assert_int_equal(all.neighbours[0].cgroup_id, 99);
-	assert_null(all.neighbours[0].path);
+	assert_int_equal(all.neighbours[0].row.cgroup_id, 99);
+	assert_null(all.neighbours[0].row.path);
 	assert_int_equal(all.neighbours[0].service_ns, 60 * MSEC);
 	assert_int_equal(all.neighbours[0].disk_service_ns, 2 * 111 * MSEC);
 	assert_int_equal(all.neighbours[1].requests, 21);
-	assert_string_equal(all.neighbours[1].path, "/c5");
+	assert_string_equal(all.neighbours[1].row.path, "/c5");
 	block_requests_done(&all);
 }
 
@@ -141,17 +151,9 @@ static void test_rest(void **state)
 	block_requests_done(&all);
 }
 
-static const struct delegated home = { (char *)"/u", 77, 61234 };
-
-static const struct delegated *own_it(const void *context, const char *path)
-{
-	return strlen(path) == strlen("/c1000") ? &home : NULL;
-}
-
 /* The cgroups of one user are one row for each disk, before who had more than each of them. */
 static void test_one_owner(void **state)
 {
-	const struct block_names owned = { is_own, name_it, NULL, own_it };
 	struct made before = {}, now = {};
 	struct block_requests all;
 
@@ -160,16 +162,16 @@ static void test_one_owner(void **state)
 	for (uint64_t i = 0; i < 40; i++)
 		add(&now, 1000 + i, i % 10 ? VDA : VDB, BLOCK_READ, 1);
 	add(&now, 7, VDA, BLOCK_READ, 20);
-	assert_int_equal(block_requests_make(&before.read, &now.read, &owned, &all), 0);
+	make(&before, &now, &all);
 	assert_int_equal(all.n_neighbours, 3);
-	assert_string_equal(all.neighbours[0].path, "/u");
+	assert_string_equal(all.neighbours[0].row.path, "/c77");
 	assert_int_equal(all.neighbours[0].requests, 36);
-	assert_int_equal(all.neighbours[0].uid, 61234);
-	assert_int_equal(all.neighbours[0].cgroups, 36);
-	assert_int_equal(all.neighbours[0].cgroup_id, 77);
-	assert_string_equal(all.neighbours[1].path, "/c7");
+	assert_int_equal(all.neighbours[0].row.uid, 61234);
+	assert_int_equal(all.neighbours[0].row.cgroups, 36);
+	assert_int_equal(all.neighbours[0].row.cgroup_id, 77);
+	assert_string_equal(all.neighbours[1].row.path, "/c7");
 	assert_int_equal(all.neighbours[2].device, VDB);
-	assert_int_equal(all.neighbours[2].cgroups, 4);
+	assert_int_equal(all.neighbours[2].row.cgroups, 4);
 	assert_int_equal(all.more_neighbours, 0);
 	block_requests_done(&all);
 }

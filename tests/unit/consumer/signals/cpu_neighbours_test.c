@@ -63,6 +63,7 @@ static void end_signal(struct signal *s)
 {
 	s->kind->end(s, &fake->a.sessions.host, &target);
 	assert_int_equal(fake->control.sessions, 0);
+	s->kind->close(s, &fake->a.sessions.host, &target);
 }
 
 static void test_ledger_closes(void **state)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "consumer/cgroup/cgroup_names.h"
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #define OWN	  (1ULL << 50) /* ids that no cgroup of the machine has */
@@ -97,6 +98,7 @@ static struct neighbours end_counts(struct neighbour_counts *counts)
 	neighbours_end(&fake->a.pins, &fake->a.cgroups, &of, counts, &found);
 	assert_null(counts->why);
 	neighbour_counts_done(counts);
+	assert_int_equal(neighbours_close(&fake->a.cgroups, &of, &found), 0);
 	return found;
 }
 
@@ -148,10 +150,10 @@ static void test_the_largest_are_named(void **state)
 	}
 	n = end_counts(&counts);
 	assert_int_equal(n.count, NEIGHBOURS_NAMED);
-	assert_string_equal(n.items[0].path, "/n11");
+	assert_string_equal(n.items[0].row.path, "/n11");
 	assert_int_equal(n.items[0].cpu_ns, 21);
 	assert_string_equal(n.items[0].comm, "stress");
-	assert_string_equal(n.items[7].path, "/n4");
+	assert_string_equal(n.items[7].row.path, "/n4");
 	assert_int_equal(n.rest, 4);
 	assert_int_equal(n.rest_ns, 10 + 11 + 12 + 13);
 	assert_int_equal(n.unlisted_ns, 1000);
@@ -160,27 +162,51 @@ static void test_the_largest_are_named(void **state)
 	neighbours_done(&n);
 }
 
+/* A hierarchy with the directories of two users, /u and /v, in the place of the fake's. */
+static char users[64];
+static int users_before;
+
+static void begin_users(void)
+{
+	char name[80];
+
+	strcpy(users, "/dev/shm/trocar-unit-XXXXXX");
+	assert_non_null(mkdtemp(users));
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s/%s", users, i ? "v" : "u");
+		assert_int_equal(mkdir(name, 0755), 0);
+		assert_int_equal(chown(name, (uid_t)(61234 + i), (gid_t)-1), 0);
+	}
+	users_before = fake->a.cgroups.mount_fd;
+	fake->a.cgroups.mount_fd = open(users, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void end_users(void)
+{
+	char name[80];
+
+	close(fake->a.cgroups.mount_fd);
+	fake->a.cgroups.mount_fd = users_before;
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s/%s", users, i ? "v" : "u");
+		rmdir(name);
+	}
+	rmdir(users);
+}
+
 /*
  * 300 cgroups of one user are one row with his directory, before a bystander who had more than each
  * of them; a cgroup of his alone has its own path.
  */
 static void test_one_owner(void **state)
 {
-	char dir[] = "/dev/shm/trocar-unit-XXXXXX", name[64];
 	struct neighbour_counts counts = begin_counts();
 	struct neighbours n;
-	int fd;
+	char name[64];
 
 	if (geteuid() != 0)
 		skip();
-	assert_non_null(mkdtemp(dir));
-	for (int i = 0; i < 2; i++) {
-		snprintf(name, sizeof(name), "%s/%s", dir, i ? "v" : "u");
-		assert_int_equal(mkdir(name, 0755), 0);
-		assert_int_equal(chown(name, (uid_t)(61234 + i), (gid_t)-1), 0);
-	}
-	fd = fake->a.cgroups.mount_fd;
-	fake->a.cgroups.mount_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	begin_users();
 	for (uint64_t i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "/u/%u", (unsigned int)i);
 		cgroups_learn(&fake->a.cgroups, OTHER + 1 + i, name);
@@ -191,27 +217,67 @@ static void test_one_owner(void **state)
 	have_had(OTHER, 500, NO_SLOT);
 	have_had(OTHER + 400, 20, NO_SLOT);
 	n = end_counts(&counts);
-	close(fake->a.cgroups.mount_fd);
-	fake->a.cgroups.mount_fd = fd;
-	for (int i = 0; i < 2; i++) {
-		snprintf(name, sizeof(name), "%s/%s", dir, i ? "v" : "u");
-		rmdir(name);
-	}
-	rmdir(dir);
+	end_users();
 	assert_int_equal(n.count, 3);
-	assert_string_equal(n.items[0].path, "/u");
+	assert_string_equal(n.items[0].row.path, "/u");
 	assert_int_equal(n.items[0].cpu_ns, 3000);
 	assert_int_equal(n.items[0].beside_ns, 3000);
-	assert_int_equal(n.items[0].uid, 61234);
-	assert_int_equal(n.items[0].cgroups, 300);
-	assert_string_equal(n.items[1].path, "/batch.slice");
-	assert_int_equal(n.items[1].uid, 0);
-	assert_string_equal(n.items[2].path, "/v/only");
-	assert_int_equal(n.items[2].uid, 61235);
-	assert_int_equal(n.items[2].cgroups, 1);
-	assert_int_equal(n.items[2].cgroup_id, OTHER + 400);
+	assert_int_equal(n.items[0].row.uid, 61234);
+	assert_int_equal(n.items[0].row.cgroups, 300);
+	assert_string_equal(n.items[0].comm, "");
+	assert_string_equal(n.items[1].row.path, "/batch.slice");
+	assert_int_equal(n.items[1].row.uid, 0);
+	assert_string_equal(n.items[2].row.path, "/v/only");
+	assert_int_equal(n.items[2].row.uid, 61235);
+	assert_int_equal(n.items[2].row.cgroups, 1);
+	assert_int_equal(n.items[2].row.cgroup_id, OTHER + 400);
 	assert_int_equal(n.rest, 0);
 	neighbours_done(&n);
+}
+
+/* The same of cgroups that are gone, by what they were below (finding A8). */
+static void test_gone_of_one_owner(void **state)
+{
+	struct neighbour_counts counts = begin_counts();
+	struct neighbours_of named = of;
+	struct cgroup_names names;
+	struct neighbour gone = {
+		.cpu_ns = 10,
+		.tgid = BY_NOBODY,
+		.slot = NO_SLOT,
+		.name = "nginx.service",
+		.above = { OTHER + 500, OTHER + 501 },
+	};
+	struct neighbours n;
+
+	if (geteuid() != 0)
+		skip();
+	begin_users();
+	cgroup_names_init(&names);
+	named.names = &names;
+	cgroups_learn(&fake->a.cgroups, OTHER + 500, "/u");
+	for (uint64_t i = 1; i <= 300; i++) {
+		uint64_t id = OTHER + i;
+
+		assert_int_equal(
+			bpf_map_update_elem(fake->a.pins.neighbours_fd, &id, &gone, BPF_ANY), 0);
+	}
+	have_had(OTHER, 500, NO_SLOT);
+	have_had(OTHER + 400, 20, NO_SLOT);
+	neighbours_end(&fake->a.pins, &fake->a.cgroups, &named, &counts, &n);
+	neighbour_counts_done(&counts);
+	assert_int_equal(neighbours_close(&fake->a.cgroups, &named, &n), 0);
+	end_users();
+	assert_int_equal(n.count, 3);
+	assert_string_equal(n.items[0].row.path, "/u");
+	assert_int_equal(n.items[0].cpu_ns, 3000);
+	assert_int_equal(n.items[0].row.uid, 61234);
+	assert_int_equal(n.items[0].row.cgroups, 300);
+	assert_string_equal(n.items[1].row.path, "/batch.slice");
+	assert_null(n.items[2].row.path);
+	assert_int_equal(n.items[2].row.uid, 0);
+	neighbours_done(&n);
+	cgroup_names_done(&names);
 }
 
 /* A name that has less than half of the ticks stands for nobody. */
@@ -252,9 +318,9 @@ static void test_own_cgroup_is_no_neighbour(void **state)
 	assert_int_equal(n.own_ns, 1 + 2 + 8);
 	assert_int_equal(n.others_ns, 4 + 16);
 	assert_int_equal(n.count, 2);
-	assert_null(n.items[0].path);
+	assert_null(n.items[0].row.path);
 	assert_string_equal(n.items[0].name, "last");
-	assert_string_equal(n.items[1].path, "/owner");
+	assert_string_equal(n.items[1].row.path, "/owner");
 	neighbours_done(&n);
 }
 
@@ -268,7 +334,7 @@ static void test_root_of_the_host(void **state)
 	put_time(OTHER + 1, 5, NO_SLOT, "");
 	n = end_counts(&counts);
 	assert_int_equal(n.count, 1);
-	assert_string_equal(n.items[0].path, "/");
+	assert_string_equal(n.items[0].row.path, "/");
 	neighbours_done(&n);
 }
 
@@ -320,6 +386,7 @@ static void test_root_is_only_itself(void **state)
 	have_had(OWN, 1, OWN_SLOT);
 	have_had(OTHER, 2, OWN_SLOT);
 	neighbours_end(&fake->a.pins, &fake->a.cgroups, &root, &counts, &n);
+	assert_int_equal(neighbours_close(&fake->a.cgroups, &root, &n), 0);
 	assert_int_equal(n.own_ns, 1);
 	assert_int_equal(n.others_ns, 2);
 	neighbour_counts_done(&counts);
@@ -353,6 +420,7 @@ UNIT_TESTS(neighbours)
 						end_test),
 		cmocka_unit_test_setup_teardown(test_the_largest_are_named, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_one_owner, begin_test, end_test),
+		cmocka_unit_test_setup_teardown(test_gone_of_one_owner, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_name, begin_test, end_test),
 		cmocka_unit_test_setup_teardown(test_own_cgroup_is_no_neighbour, begin_test,
 						end_test),

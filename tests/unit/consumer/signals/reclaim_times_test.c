@@ -33,15 +33,20 @@ static bool is_own(const void *context, uint32_t slot)
 	return slot == OWN;
 }
 
-static char *name_it(const void *context, uint64_t cgroup_id)
+static size_t group_it(void *context, uint64_t cgroup_id)
+{
+	return 0;
+}
+
+static void name_it(void *context, struct neighbour_row *row)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "/c%llu", (unsigned long long)cgroup_id);
-	return cgroup_id == 99 ? NULL : strdup(text);
+	snprintf(text, sizeof(text), "/c%llu", (unsigned long long)row->cgroup_id);
+	row->path = row->cgroup_id == 99 ? NULL : strdup(text);
 }
 
-static const struct reclaim_names names = { is_own, name_it, NULL };
+static const struct neighbour_names names = { group_it, name_it, NULL };
 
 static int setup(void **state)
 {
@@ -95,7 +100,8 @@ static void add_open(struct made *m, uint32_t tid, enum reclaim_kind kind, uint6
 
 static void make(void)
 {
-	assert_int_equal(reclaim_times_make(&before.read, &now.read, &names, &all), 0);
+	assert_int_equal(reclaim_times_make(&before.read, &now.read, is_own, NULL, &all), 0);
+	reclaim_times_close(&all, &names);
 }
 
 static void test_difference(void **state)
@@ -199,14 +205,14 @@ static void test_neighbours(void **state)
 	add(&now, 0, RECLAIM_DIRECT, 1000); /* outside of the scope: nobody is named */
 	make();
 	assert_int_equal(all.n_neighbours, RECLAIM_NEIGHBOURS);
-	assert_int_equal(all.neighbours[0].cgroup_id, 2);
-	assert_string_equal(all.neighbours[0].path, "/c2");
+	assert_int_equal(all.neighbours[0].row.cgroup_id, 2);
+	assert_string_equal(all.neighbours[0].row.path, "/c2");
 	assert_int_equal(all.neighbours[0].count, 102);
 	assert_int_equal(all.neighbours[0].kind_ns[RECLAIM_LIMIT], 200 * MSEC);
 	assert_int_equal(reclaim_times_search_ns(&all.neighbours[0]), 204 * MSEC);
-	assert_int_equal(all.neighbours[1].cgroup_id, 99);
-	assert_null(all.neighbours[1].path);
-	assert_int_equal(all.neighbours[2].cgroup_id, 9);
+	assert_int_equal(all.neighbours[1].row.cgroup_id, 99);
+	assert_null(all.neighbours[1].row.path);
+	assert_int_equal(all.neighbours[2].row.cgroup_id, 9);
 	assert_int_equal(all.more_neighbours, 4);
 	assert_int_equal(all.more.count, 3 + 4 + 5 + 6);
 	assert_int_equal(all.items[0].everybody_count, 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 1000);
@@ -277,7 +283,7 @@ static double take_ns(uint32_t n)
 	fill(&b, n);
 	for (int i = 0; i < 3; i++) {
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-		assert_int_equal(reclaim_times_make(&a, &b, &names, &all), 0);
+		assert_int_equal(reclaim_times_make(&a, &b, is_own, NULL, &all), 0);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
 		reclaim_times_done(&all);
 		ns = (double)(end.tv_sec - begin.tv_sec) * 1e9 +

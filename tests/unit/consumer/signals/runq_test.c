@@ -160,7 +160,7 @@ static void test_counts(void **state)
 	assert_int_equal(s->threads->emitted, 3);
 	assert_int_equal(s->threads->lost[DROP_THREADS_FULL], 7);
 	assert_int_equal(s->queue->blame.count, 1);
-	assert_int_equal(s->queue->blame.items[0].cgroup_id, 200);
+	assert_int_equal(s->queue->blame.items[0].row.cgroup_id, 200);
 	assert_int_equal(s->queue->blame.items[0].ns, 60);
 	assert_int_equal(queue_waits_own_ns(s->queue), 40);
 	assert_int_equal(s->queue->longest[0].tid, 5);
@@ -198,14 +198,15 @@ static void test_one_owner(void **state)
 	put_neighbour(2000, SLOT, 90);
 	put_thread();
 	s->kind->end(s, &host, &target);
+	s->kind->close(s, &host, &target);
 	blame = &s->queue->blame;
 	assert_int_equal(blame->count, 2);
-	assert_string_equal(blame->items[0].path, "/u");
+	assert_string_equal(blame->items[0].row.path, "/u");
 	assert_int_equal(blame->items[0].ns, 600);
-	assert_int_equal(blame->items[0].uid, 61234);
-	assert_int_equal(blame->items[0].cgroups, 60);
-	assert_string_equal(blame->items[1].path, "/batch.slice");
-	assert_int_equal(blame->items[1].uid, 0);
+	assert_int_equal(blame->items[0].row.uid, 61234);
+	assert_int_equal(blame->items[0].row.cgroups, 60);
+	assert_string_equal(blame->items[1].row.path, "/batch.slice");
+	assert_int_equal(blame->items[1].row.uid, 0);
 	assert_int_equal(blame->rest, 0);
 	signals_free(s);
 	snprintf(name, sizeof(name), "%s/u", mount);
@@ -256,12 +257,12 @@ static void test_named_later(void **state)
 	put_neighbour(st.st_ino, SLOT, 60);
 	put_neighbour(200, SLOT, 50);
 	s->kind->end(s, &host, &target);
-	assert_null(s->queue->blame.items[0].path);
+	assert_null(s->queue->blame.items[0].row.path);
 	while (cgroups_look_awaits(&cgroups, st.st_ino))
 		cgroups_look_step(&cgroups, UINT64_MAX);
 	s->kind->close(s, &host, &target);
-	assert_string_equal(s->queue->blame.items[0].path, "/young");
-	assert_non_null(strstr(s->queue->blame.items[1].unnamed, "ended"));
+	assert_string_equal(s->queue->blame.items[0].row.path, "/young");
+	assert_non_null(strstr(s->queue->blame.items[1].row.unnamed, "ended"));
 	signals_free(s);
 	rmdir(name);
 }
