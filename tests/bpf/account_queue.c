@@ -64,6 +64,21 @@ static uint64_t blamed_ns(const struct fixture *f, uint64_t cgroup_id)
 	return ns;
 }
 
+/* The same of all cgroups: on a busy machine others run on that CPU too. */
+static uint64_t all_blamed_ns(const struct fixture *f)
+{
+	int fd = bpf_map__fd(f->h->skel->maps.queue_neighbours);
+	struct queue_neighbour key, *at = NULL;
+	uint64_t ns, sum = 0;
+
+	while (bpf_map_get_next_key(fd, at, &key) == 0) {
+		at = &key;
+		if (key.slot == SLOT && bpf_map_lookup_elem(fd, &key, &ns) == 0)
+			sum += ns;
+	}
+	return sum;
+}
+
 static void print_waited(const struct waited *w)
 {
 	print_error("queue %.1f ms, %llu waits of %.1f to %.1f, sum %.1f ms:",
@@ -211,7 +226,7 @@ static bool is_right_behind_turns(void)
 	struct fixture f = begin(NULL, 0);
 	struct account_record before, after;
 	pid_t pid[3] = { harness_spawn("t-burn", "burn", f.dir) };
-	uint64_t id[2], ran = 0, blamed = 0;
+	uint64_t id[2], ran = 0, blamed = 0, all;
 	struct waited w;
 	int pipes[2][2];
 	char dir[4096];
@@ -230,12 +245,14 @@ static bool is_right_behind_turns(void)
 	assert_int_equal(write(pipes[0][1], "", 1), 1);
 	harness_sleep_ms(100);
 	read_accounts(&f, pid[0], &before);
+	all = all_blamed_ns(&f);
 	for (int i = 0; i < 2; i++) {
 		ran -= ran_ns(pid[1 + i]);
 		blamed -= blamed_ns(&f, id[i]);
 	}
 	harness_sleep_ms(WINDOW_MS);
 	read_accounts(&f, pid[0], &after);
+	all = all_blamed_ns(&f) - all;
 	for (int i = 0; i < 2; i++) {
 		ran += ran_ns(pid[1 + i]);
 		blamed += blamed_ns(&f, id[i]);
@@ -246,7 +263,8 @@ static bool is_right_behind_turns(void)
 		close(pipes[i / 2][i % 2]);
 	w = compare(&before, &after);
 	right = has_counted(&w) && is_near(w.behind_ns[QUEUE_UNSEEN], 0, &w) &&
-		is_near(blamed, w.behind_ns[QUEUE_OTHERS], &w) && ran > blamed * 3 / 4;
+		is_near(all, w.behind_ns[QUEUE_OTHERS], &w) && ran > blamed * 3 / 4 &&
+		blamed > ran * 3 / 4;
 	if (!right)
 		print_waited(&w);
 	end(&f);
@@ -295,7 +313,7 @@ static bool is_woken_right(void)
 	struct fixture f = begin(NULL, 0);
 	struct account_record before, after;
 	pid_t pid = harness_start(nap, NULL, f.dir);
-	uint64_t left[4], least, most;
+	uint64_t left[4], least, most, ends_ns;
 	struct waited w;
 	bool right;
 
@@ -312,7 +330,10 @@ static bool is_woken_right(void)
 	most = (left[3] - left[0]) * 26 / 25 + 2;
 	assert_true(least >= 5);
 	assert_in_range(w.count, least - 2, most);
-	right = !w.behind_ns[QUEUE_SIBLINGS] && w.low_ns <= w.sum_ns && w.sum_ns <= w.high_ns;
+	/* Beside others a wait takes milliseconds, and one may go on at each end. */
+	ends_ns = 2 * after.queue.longest_ns;
+	right = !w.behind_ns[QUEUE_SIBLINGS] && w.low_ns <= w.sum_ns + ends_ns &&
+		w.sum_ns <= w.high_ns + ends_ns;
 	if (!right)
 		print_waited(&w);
 	assert_true(after.queue.longest_end_ns >= after.head.account.first_ns);

@@ -118,7 +118,10 @@ finish_pod() {
 	check "and takes its socket along" test ! -e $volumes/run/broker.sock
 	check "the second manifest unloads" ends unload
 	check "nothing is pinned" sh -c "[ -z \"\$(ls -A $bpf_dir)\" ]"
-	matches "no error was told of" "$(pick "$events" error 1 print)" '^$'
+	# The loop waits 100 ms for the broker, which in an emulated machine may be too short: then sampling comes back.
+	matches "no error was told of" "$(pick "$events" error "$slow == 1 || text(\"code\") != \"sampling_missing\"" print)" '^$'
+	! has "$events" error 'text("code") == "sampling_missing"' ||
+		check "sampling came back" grep -q 'every CPU has its event again' "$results/pod.consumer"
 	head -c 3000 "$results/pod.consumer" "$results/pod.broker" | sed 's/^/# /'
 }
 
