@@ -17,6 +17,8 @@
  */
 #define FOUND_BY_PROCESS CGROUP_NAMES_MAX
 
+_Static_assert(NEIGHBOUR_LEVELS == CGROUP_NAMES_LEVELS, "what the kernel side notes is kept");
+
 static const char unreadable[] = "the kernel's counts of CPU time by cgroup cannot be read";
 
 /* All elements of the map. */

@@ -17,7 +17,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 26u
+#define ABI_VERSION 27u
 #define COMM_BYTES  16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
 	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
