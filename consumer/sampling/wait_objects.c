@@ -311,8 +311,8 @@ int wait_objects_say_peer(const struct look_on *on, char *text, size_t space)
 		return snprintf(text, space, "udp %s", peer);
 	if (on->others)
 		snprintf(others, sizeof(others), "; %u wait for others", on->others);
-	return snprintf(text, space, "%s (%u connection%s, the longest for %llu ms%s)", peer,
-			on->asked, on->asked == 1 ? "" : "s",
+	return snprintf(text, space, "%s (%u connection%s a thread, the longest for %llu ms%s)",
+			peer, on->asked, on->asked == 1 ? "" : "s",
 			(unsigned long long)(on->longest_ns / NSEC_PER_MSEC), others);
 }
 

@@ -238,7 +238,7 @@ static void test_asked(void **state)
 	session_waits_add(&s, &stack, &wait);
 	session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, sizeof(text));
 	assert_string_equal(text, "; its threads waited 2000 ms for answers of 10.0.0.7:8080 (12 "
-				  "connections, the longest for 1900 ms) in serve");
+				  "connections a thread, the longest for 1900 ms) in serve");
 	for (size_t space = 0; space < 60; space += 5)
 		assert_true(session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, space) >=
 			    (int)space);

@@ -170,8 +170,9 @@ static void test_epoll(void **state)
 	assert_int_equal(wait_objects_add(&objects, &few), number);
 	assert_int_not_equal(wait_objects_add(&objects, &other), number);
 	wait_objects_say_peer(wait_objects_get(&objects, number), text, sizeof(text));
-	assert_string_equal(text, "10.0.0.7:8080 (12 connections, the longest for 1200 ms; 2 wait "
-				  "for others)");
+	assert_string_equal(
+		text, "10.0.0.7:8080 (12 connections a thread, the longest for 1200 ms; 2 wait "
+		      "for others)");
 	wait_objects_lasts(&objects, number, 1900 * NSEC_PER_MSEC);
 	wait_objects_lasts(&objects, number, 100 * NSEC_PER_MSEC);
 	wait_objects_lasts(&objects, 0, 1);
@@ -181,7 +182,7 @@ static void test_epoll(void **state)
 			    "\"asked\":12,\"others\":2,\"longest_ms\":1900,\"opened\":37,"
 			    "\"items\":40,\"kinds\":{}}");
 	wait_objects_say_peer(&other, text, sizeof(text));
-	assert_string_equal(text, "10.0.0.7:8081 (1 connection, the longest for 100 ms)");
+	assert_string_equal(text, "10.0.0.7:8081 (1 connection a thread, the longest for 100 ms)");
 }
 
 /* An epoll is idle unless it waits for a peer; a record that names one of no internet does not. */
