@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/signals/neighbour_rows.h"
 #include "shared/tools/macro.h"
 
 #define FUZZ_OWN_SLOT 1
@@ -56,12 +57,21 @@ static inline bool fuzz_is_own(const void *context, uint32_t slot)
 	return slot == FUZZ_OWN_SLOT;
 }
 
-/* Every second cgroup has a path. */
-static inline char *fuzz_path(const void *context, uint64_t cgroup_id)
+/* Three of four cgroups are in a directory of one of three users. */
+static inline size_t fuzz_group(void *context, uint64_t cgroup_id)
 {
 	(void)context;
-	return cgroup_id & 1 ? strdup("/a") : NULL;
+	return cgroup_id % 4;
 }
+
+/* Every second row has a path. */
+static inline void fuzz_name(void *context, struct neighbour_row *row)
+{
+	(void)context;
+	row->path = row->cgroup_id & 1 ? strdup("/a") : NULL;
+}
+
+static const struct neighbour_names fuzz_names = { fuzz_group, fuzz_name, NULL };
 
 static inline void fuzz_check(bool holds)
 {

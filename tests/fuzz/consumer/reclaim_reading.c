@@ -24,6 +24,15 @@ static struct reclaim_reading read_maps(struct fuzz_input *in)
 	return r;
 }
 
+static uint64_t sum_neighbours(const struct reclaim_times *all)
+{
+	uint64_t count = all->more.count;
+
+	for (size_t i = 0; i < all->n_neighbours; i++)
+		count += all->neighbours[i].count;
+	return count;
+}
+
 static void check_times(const struct reclaim_times *all)
 {
 	fuzz_check(all->count <= RECLAIM_PARTS && all->n_neighbours <= RECLAIM_NEIGHBOURS);
@@ -33,19 +42,22 @@ static void check_times(const struct reclaim_times *all)
 		fuzz_check(!i || all->items[i - 1].own.time_ns >= all->items[i].own.time_ns);
 	}
 	for (size_t i = 0; i < all->n_neighbours; i++)
-		fuzz_check(all->neighbours[i].cgroup_id);
+		fuzz_check(all->neighbours[i].row.cgroup_id);
 	(void)reclaim_times_sum(all);
 	(void)reclaim_times_ns(all, RECLAIM_LIMIT);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	static const struct reclaim_names names = { fuzz_is_own, fuzz_path, NULL };
 	struct fuzz_input in = { data, bytes };
 	struct reclaim_reading before = read_maps(&in), now = read_maps(&in);
 	struct reclaim_times all;
 
-	if (reclaim_times_make(&before, &now, &names, &all) == 0) {
+	if (reclaim_times_make(&before, &now, fuzz_is_own, NULL, &all) == 0) {
+		uint64_t count = sum_neighbours(&all);
+
+		reclaim_times_close(&all, &fuzz_names);
+		fuzz_check(sum_neighbours(&all) == count);
 		check_times(&all);
 		reclaim_times_done(&all);
 	}
