@@ -255,10 +255,13 @@ static void on_rules_timer(void *context, uint32_t events)
 static int take_over(struct agent *a, struct agent_gap *gap)
 {
 	struct control *c = a->pins.control;
+	uint64_t heart_ns = __atomic_load_n(&c->heartbeat_ns, __ATOMIC_RELAXED),
+		 now_ns = clock_mono_ns();
 	int r;
 
-	if (c->armed && c->heartbeat_ns)
-		gap->gap_ms = (clock_mono_ns() - c->heartbeat_ns) / NSEC_PER_MSEC;
+	/* In whole milliseconds and never 0: the earlier consumer may live, and be taken over. */
+	if (c->armed && heart_ns)
+		gap->gap_ms = 1 + (now_ns - MIN(now_ns, heart_ns)) / NSEC_PER_MSEC;
 	gap->lost_lines = c->lost_lines;
 	gap->lost_bytes = c->lost_bytes;
 	gap->lost_sessions = c->lost_sessions;
