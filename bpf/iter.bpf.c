@@ -263,7 +263,8 @@ int vmas_open(struct bpf_iter__task *ctx)
  * Whether the program is to do its work: once for each reading. An iterator over links meets a few
  * dozen of them, ours among them, and takes none of their locks; an unprivileged reader can cause
  * that by a read(2) alone. One over the elements of a map would meet one only, but there are
- * kernels that refuse it.
+ * kernels that refuse it. A number counts a link when the next is met: were ours the only one, the
+ * next read(2) would take one that was made meanwhile for the first. The loader pins more.
  */
 static __always_inline bool is_first(const struct bpf_iter__bpf_link *ctx)
 {

@@ -227,15 +227,19 @@ struct bpf_link *harness_iterator(struct bpf_program *program)
 	return bpf_program__attach_iter(program, NULL);
 }
 
+/*
+ * With a second link: an iterator over links that meets one alone takes another one, which a test
+ * beside makes between two calls of read(2), for the first again (bpf/iter.bpf.c).
+ */
 size_t harness_read(struct bpf_program *program, char **ret_bytes)
 {
-	struct bpf_link *link = harness_iterator(program);
+	struct bpf_link *link = harness_iterator(program), *second = harness_iterator(program);
 	_cleanup_close_ int fd = -1;
 	size_t used = 0, space = 0;
 	char *bytes = NULL;
 	ssize_t n;
 
-	assert_non_null(link);
+	assert_true(link && second);
 	fd = bpf_iter_create(bpf_link__fd(link));
 	assert_true(fd >= 0);
 	do {
@@ -249,6 +253,7 @@ size_t harness_read(struct bpf_program *program, char **ret_bytes)
 		used += (size_t)n;
 	} while (n > 0);
 	bpf_link__destroy(link);
+	bpf_link__destroy(second);
 	*ret_bytes = bytes;
 	return used;
 }
