@@ -73,9 +73,9 @@ uint8_t wait_objects_state(uint8_t state, const struct look_on *on);
 bool wait_objects_is_idle(uint8_t state, const struct look_on *on);
 
 /*
- * Writes for whom an epoll or poll waits: "10.0.0.7:8080 (12 connections a thread, the longest for
- * 1900 ms; 3 wait for others)". The counts are the largest that one thread had. Returns the length;
- * 0: it waits for nobody.
+ * Writes the peer that an epoll or poll waits for: "10.0.0.7:8080 (12 connections a thread, the
+ * longest for 1900 ms; 3 wait for others)". The counts are the largest that one thread had. Returns
+ * the length; 0: it waits for none.
  */
 int wait_objects_say_peer(const struct look_on *on, char *text, size_t space);
 

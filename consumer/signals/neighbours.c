@@ -259,7 +259,7 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 
 /*
  * Whether the cgroup is the session's or below it. Where neither its path is known nor one between
- * the two, the watch tells. Of the root only the processes in it are meant.
+ * the two, the slot of its watch decides. Of the root only the processes in it are meant.
  */
 static bool is_own(struct cgroups *cgroups, const struct neighbours_of *of,
 		   const struct neighbour_time *t)
@@ -341,7 +341,7 @@ int neighbours_close(struct cgroups *cgroups, const struct neighbours_of *of, st
 		return -ENOMEM;
 	take_own(n, cgroups, of, own_ns);
 	n->others_ns += n->unlisted_ns + n->hidden_ns;
-	/* Tells the own cgroup's time from that of others beside it, CPU by CPU. */
+	/* Splits the time of others into that on the session's own CPUs and the rest. */
 	n->own_cpus = neighbour_cpus_keep(own_ns, n->by_cpu.cpus);
 	for (size_t i = 0; i < n->count; i++) {
 		struct neighbour_time *t = &n->items[i];

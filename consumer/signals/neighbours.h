@@ -91,7 +91,7 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 		    const struct neighbours_of *of, struct neighbour_counts *counts,
 		    struct neighbours *ret_found);
 
-/* Tells the session's own cgroups from the others, and makes the rows of these, once. 0 or -ENOMEM.
+/* Takes the session's own cgroups out, and makes the rows of the others, once. 0 or -ENOMEM.
  */
 int neighbours_close(struct cgroups *cgroups, const struct neighbours_of *of, struct neighbours *n);
 

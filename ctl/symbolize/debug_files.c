@@ -68,24 +68,28 @@ static void pass_over(struct walk *w, int error)
 	}
 }
 
-/* Sets what tells the file from others: its entry and segments, which strip(1) leaves alone. */
+/*
+ * Computes a number of the entry and the segments, which strip(1) leaves alone. Addresses count
+ * from the first segment on: prelink(8) moves all.
+ */
 static int read_shape(const struct elf_image *image, uint64_t *ret_shape)
 {
 	_cleanup_(elf_reader_done) struct elf_reader e = {};
-	uint64_t words[1 + 4 * ELF_SEGMENTS_MAX];
+	uint64_t words[1 + 4 * ELF_SEGMENTS_MAX], base;
 	size_t n = 0;
 	int r = elf_reader_open(image, &e);
 
 	if (r < 0)
 		return r;
-	words[n++] = e.header.e_entry;
+	base = elf_reader_base(&e);
+	words[n++] = e.header.e_entry - base;
 	for (size_t i = 0; i < e.segment_count && i < ELF_SEGMENTS_MAX; i++) {
 		const Elf64_Phdr *s = &e.segments[i];
 
 		if (s->p_type != PT_LOAD)
 			continue;
 		words[n++] = s->p_offset;
-		words[n++] = s->p_vaddr;
+		words[n++] = s->p_vaddr - base;
 		words[n++] = s->p_filesz;
 		words[n++] = s->p_memsz;
 	}

@@ -154,6 +154,11 @@ static void test_shared_id(void **state)
 	assert_true(debug_files_shape(id, strlen(id), one) !=
 		    debug_files_shape(id, strlen(id), two));
 	assert_true(debug_files_shape(facts.id, strlen(facts.id), one) == 0);
+	specimens_path(one, "moved_4.long");
+	specimens_path(bare, "moved_8.long");
+	assert_true(debug_files_shape(id, strlen(id), one) != 0);
+	assert_true(debug_files_shape(id, strlen(id), one) ==
+		    debug_files_shape(id, strlen(id), bare));
 	copy("one.bare", "a");
 	copy("one.long", "b");
 	add(&d);
