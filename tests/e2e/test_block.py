@@ -72,6 +72,23 @@ def session(agent, during_ms, work=lambda: None):
     return end, agent.find("disk", session=asked)
 
 
+def seen_session(agent, during_ms, work, disk, everybody):
+    """As `session`, of work that makes so many requests of one kind to the disk, and each end was seen; it is done again
+    otherwise. The kernel of some sandboxes runs no tracing program where an end interrupts process 1
+    (docs/decisions/0042): such a request stays open, or is lost when its bio is used again, and the account closes."""
+    for _ in range(4):
+        end, lines = session(agent, during_ms, work)
+        mine = [line for line in lines if line.get("device") == disk.name]
+        total = sum(line["requests"] + line["open"] for line in lines)
+        check(total == end["ledger"]["block"]["emitted"], f"{lines} {end['ledger']}")
+        lost = end["ledger"]["block"]["lost"]
+        check(set(lost) <= {"end_unseen"}, f"{end}")
+        if not lost and all(line["everybody"]["requests"] >= everybody and not line["open"] for line in mine):
+            break
+        print(f"an end of a request was not seen: {mine} {lost}", file=sys.stderr)
+    return end, lines
+
+
 def only(lines, **keys):
     found = [line for line in lines if all(line.get(key) == value for key, value in keys.items())]
     check(len(found) == 1, f"{keys}: {found} of {lines}")
@@ -84,9 +101,13 @@ def test_requests_are_told(t):
     """As many writes, bytes and flushes as dd made and as the kernel counted, each in the histograms."""
     agent, group = watched(t)
     disk = Loop(t)
-    before = disk.counts()
-    end, lines = session(agent, 3000, lambda: disk.write(t, group, 100, 16, "direct,dsync").wait())
-    after = disk.counts()
+    counts = []
+
+    def work():
+        counts[:] = [disk.counts()]
+        disk.write(t, group, 100, 16, "direct,dsync").wait()
+    end, lines = seen_session(agent, 3000, work, disk, 100)
+    before, after = *counts, disk.counts()
     check(end["verdict"] != "inconclusive" and end["ledger"]["block"]["lost"] == {}, f"{end}")
     for op, requests, size in (("write", 100, 100 * 16 * KIB), ("flush", 100, 0)):
         line = only(lines, device=disk.name, op=op)
@@ -100,8 +121,6 @@ def test_requests_are_told(t):
             check(sum(n for _, n in found[0]["buckets"]) == requests, f"{found}")
     counted = after["write"][0] - before["write"][0]  # to the kernel a flush that somebody asks for is a write of nothing
     check(counted == 200 and after["write"][1] - before["write"][1] == 1600 * KIB, f"{counted} by the kernel: {lines}")
-    total = sum(line["requests"] + line["open"] for line in lines)
-    check(total == end["ledger"]["block"]["emitted"], f"{lines} {end['ledger']}")
 
 
 @pytest.mark.parallel(4)
@@ -135,7 +154,7 @@ def test_neighbour_is_told(t):
     def work():
         for one in (disk.write(t, group, 50, 4), disk.write(t, other, 200, 64)):
             one.wait()
-    end, lines = session(agent, 3000, work)
+    end, lines = seen_session(agent, 3000, work, disk, 250)
     line = only(lines, device=disk.name, op="write")
     check(line["requests"] == 50 and line["everybody"]["requests"] == 250, f"{line}")
     check(line["everybody"]["bytes"] == (50 * 4 + 200 * 64) * KIB, f"{line}")
