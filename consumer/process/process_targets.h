@@ -41,7 +41,8 @@ void process_targets_forget(const struct process_targets *t, const struct proces
 
 /*
  * Makes the kernel side take raw addresses of its stacks from now on, or (false) resolve their
- * files. 0, or -ENOENT when the kernel side does not know the process.
+ * files, and writes the number of its own table if it has one: the entry may be younger than the
+ * table. 0, or -ENOENT when the kernel side does not know the process.
  */
 int process_targets_set_mapped(const struct process_targets *t, const struct process *p,
 			       bool mapped);

@@ -381,7 +381,7 @@ bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 		if (s->table)
 			s->used_ns = record->time_ns;
 	} else if (!(record->flags & SAMPLE_BUILD_ID)) {
-		refused = s->table && record->time_ns > s->published_ns && s->shape;
+		refused = s->table && record->time_ns > s->published_ns;
 	}
 	if (s->waiting && s->lacks_table)
 		note_sampled(u, p, record->time_ns);

@@ -116,7 +116,7 @@ void process_unwind_matched(struct process_unwind *u, struct process *p);
  * (sample.table_generation), whatever is mapped there now; it is NULL for other stacks, and when
  * the table is not known any more. The table counts as used. Returns true when the kernel side did
  * not walk by p's table, because it takes it for another image's: then the mappings must be read
- * again, and a new table follows.
+ * again as soon as that may be done, and a new table follows.
  */
 bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 			    const struct sample *record, const struct walk_table **ret_table);

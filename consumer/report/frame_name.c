@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/frame_name.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "consumer/jit/perf_map_files.h"
@@ -128,13 +129,23 @@ size_t frame_name_gap(const struct stack *stack, const struct named_frame *frame
 	return 0;
 }
 
+const char *frame_name_rowless(const struct stack *stack, const struct named_frame *root)
+{
+	const char *rowless = root ? root->rowless : NULL;
+
+	return rowless && !*rowless && !(stack->flags & SAMPLE_UNWOUND) ? unwind_file_why(-EAGAIN)
+									: rowless;
+}
+
 /*
  * Returns why the walk could not go on by rows in frame `f`, where it needed the frame pointer:
- * the reason that its file has none, else `otherwise`.
+ * the reason that it had none, else `otherwise`.
  */
-static const char *say_rowless(const struct named_frame *f, const char *otherwise)
+static const char *say_rowless(const struct stack *stack, const struct named_frame *f,
+			       const char *otherwise)
 {
-	const char *help = f && f->rowless ? unwind_file_help(f->rowless) : NULL;
+	const char *rowless = frame_name_rowless(stack, f);
+	const char *help = rowless ? unwind_file_help(rowless) : NULL;
 
 	return help ? help : otherwise;
 }
@@ -183,7 +194,7 @@ static enum quality unwound_quality(const struct stack *stack, const struct name
 	}
 	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
 	if (end == UNWIND_END_NO_POINTERS)
-		*ret_reason = say_rowless(root, *ret_reason);
+		*ret_reason = say_rowless(stack, root, *ret_reason);
 	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
 }
 
@@ -207,8 +218,9 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 		return QUALITY_TRUNCATED;
 	}
 	if (stack->flags & STACK_SAMPLE_CUT) {
-		*ret_reason = say_rowless(root, "the chain of frame pointers led outside every "
-						"mapping: built without frame pointers");
+		*ret_reason = say_rowless(stack, root,
+					  "the chain of frame pointers led outside every mapping: "
+					  "built without frame pointers");
 		return QUALITY_BROKEN;
 	}
 	if (is_known_end(stack, root)) {
@@ -217,7 +229,8 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 		*ret_reason = unwind_end_help(UNWIND_END_UNPROVED);
 		return QUALITY_BROKEN;
 	}
-	*ret_reason = say_rowless(root, "the chain of frame pointers ended before an entry point: "
-					"built without frame pointers");
+	*ret_reason = say_rowless(stack, root,
+				  "the chain of frame pointers ended before an entry point: "
+				  "built without frame pointers");
 	return QUALITY_BROKEN;
 }

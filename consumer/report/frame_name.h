@@ -64,6 +64,12 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 				size_t n, const char **ret_reason);
 
 /*
+ * Returns why the stack, whose outermost frame is `root` (NULL: none), was not walked by rows
+ * there, as named_frame.rowless: a stack without a table was not, whatever rows the file has.
+ */
+const char *frame_name_rowless(const struct stack *stack, const struct named_frame *root);
+
+/*
  * Returns the first frame before which a caller may be missing; 0: there is none. Only a stack that
  * came to its outermost frame has one: of another it is known that callers are missing.
  */

@@ -155,7 +155,7 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 		root = &frames[gap - 1];
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
 		tally_add(&s->broken, root->module, find_reason(s, stack, end), stack->count)
-			->rowless = root->rowless;
+			->rowless = frame_name_rowless(stack, root);
 }
 
 void session_digest_add(struct summary *s, const struct stack *stack,

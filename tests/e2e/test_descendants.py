@@ -45,6 +45,7 @@ def test_request_takes_children(t):
     parent, child = t.cgroup("p"), t.cgroup("p/c")
     grandchild = t.cgroup("p/c/g")
     process = t.spawn("burn_cpu", 20, name=t.comm, cgroup=grandchild)
+    session(agent, {"cgroup": parent.path}, 300)  # the process gets its table in it
     end = session(agent, {"cgroup": parent.path})
     found = shares(agent, end["session"])
     check(set(found) == {grandchild.path}, f"{found}")

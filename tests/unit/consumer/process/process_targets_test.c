@@ -91,8 +91,8 @@ static void test_set(void **state)
 	assert_int_equal(bpf_map_update_elem(fake->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
 	p->maps.image = 9;
 	p->unwind.table = 7;
-	assert_int_equal(process_targets_set_mapped(&fake->a.targets, p, true), 0);
 	assert_int_equal(process_targets_set_unwind(&fake->a.targets, p), 0);
+	assert_int_equal(process_targets_set_mapped(&fake->a.targets, p, true), 0);
 	assert_int_equal(lookup(p, &target), 0);
 	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_MAPPED);
 	assert_int_equal(target.image, 9);
@@ -103,6 +103,26 @@ static void test_set(void **state)
 	assert_int_equal(target.flags, TARGET_MATCHED);
 }
 
+/* The table was published before a tick made the entry; one that was inherited stays. */
+static void test_entry_younger_than_the_table(void **state)
+{
+	struct target target = { .rule = NO_SLOT, .unwind = 3 };
+	struct process_key key = { .tgid = 100, .start_ns = 5 };
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = made(100, 5);
+	assert_int_equal(bpf_map_update_elem(fake->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
+	assert_int_equal(process_targets_set_mapped(&fake->a.targets, p, true), 0);
+	assert_int_equal(lookup(p, &target), 0);
+	assert_int_equal(target.unwind, 3);
+	p->unwind.table = 7;
+	assert_int_equal(process_targets_set_mapped(&fake->a.targets, p, true), 0);
+	assert_int_equal(lookup(p, &target), 0);
+	assert_int_equal(target.unwind, 7);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 UNIT_TESTS(process_targets)
@@ -110,6 +130,7 @@ UNIT_TESTS(process_targets)
 	const struct CMUnitTest tests[] = {
 		EACH(test_target),
 		EACH(test_set),
+		EACH(test_entry_younger_than_the_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

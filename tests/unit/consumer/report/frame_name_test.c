@@ -139,7 +139,9 @@ static void test_quality_reasons(void **state)
 		{ SAMPLE_UNWOUND, UNWIND_END_NO_CALLER, "too_large", NULL },
 		{ 0, UNWIND_END_NONE, "other_machine", "other_machine" },
 		{ STACK_SAMPLE_CUT, UNWIND_END_NONE, "other_machine", "other_machine" },
-		{ 0, UNWIND_END_NONE, "", NULL },
+		{ 0, UNWIND_END_NONE, "", "no_table" },
+		{ STACK_SAMPLE_CUT, UNWIND_END_NONE, "", "no_table" },
+		{ 0, UNWIND_END_NONE, NULL, NULL },
 	};
 	struct stack *s = new_stack(0, 2, NULL);
 
