@@ -74,28 +74,28 @@ uint64_t cgroup_lookup_owner(const struct stat *st)
 }
 
 int cgroup_lookup_stat(struct cgroups *c, const char *path, struct stat *ret_stat,
-		       uint64_t *ret_owner, size_t *ret_bytes)
+		       uint64_t *ret_owner, size_t *bytes)
 {
 	char above[PATH_MAX];
-	size_t bytes = 0, none;
+	size_t n = bytes ? *bytes : 0;
 
-	ret_bytes = ret_bytes ? ret_bytes : &none;
 	*ret_owner = 0;
 	do {
-		bytes += path[bytes] == '/';
-		bytes += strcspn(path + bytes, "/");
-		if (bytes >= sizeof(above))
+		n += path[n] == '/';
+		n += strcspn(path + n, "/");
+		if (n >= sizeof(above))
 			return -ENAMETOOLONG;
-		memcpy(above, path, bytes);
-		above[bytes] = '\0';
+		memcpy(above, path, n);
+		above[n] = '\0';
 		if (fstatat(c->mount_fd, above, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
 			return -errno;
-		*ret_bytes = bytes;
-		if (path[bytes] && cgroup_lookup_is_foreign(ret_stat)) {
+		if (bytes)
+			*bytes = n;
+		if (path[n] && cgroup_lookup_is_foreign(ret_stat)) {
 			*ret_owner = cgroup_lookup_owner(ret_stat);
 			return 0;
 		}
-	} while (path[bytes]);
+	} while (path[n]);
 	return 0;
 }
 

@@ -30,10 +30,11 @@ uint64_t cgroup_lookup_owner(const struct stat *st);
  * Looks up `path`, relative to the mount ("." for the mount itself), up to the first foreign
  * directory, which its owner could make the caller wait in. 0 with *ret_stat of `path` and
  * *ret_owner 0; or with *ret_stat of the first foreign directory on the way and *ret_owner of it.
- * *ret_bytes is how many bytes of `path` that is; the pointer may be NULL. -errno of stat(2).
+ * *bytes is how many bytes of `path` are known not to be foreign, and then of how many *ret_stat
+ * is; the pointer may be NULL. -errno of stat(2): *bytes is then of the last one that is there.
  */
 int cgroup_lookup_stat(struct cgroups *c, const char *path, struct stat *ret_stat,
-		       uint64_t *ret_owner, size_t *ret_bytes);
+		       uint64_t *ret_owner, size_t *bytes);
 
 /* Look into a directory of `owner`: return the id, a descriptor, or -errno; -EBUSY: not in time. */
 int cgroup_lookup_id(struct cgroups *c, uint64_t owner, const char *path, uint64_t *ret_id);

@@ -332,17 +332,21 @@ static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t othe
 	return st.st_uid;
 }
 
-bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat,
-		       size_t *ret_bytes)
+bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat, size_t *bytes)
 {
 	const char *relative = relative_path(path);
+	size_t skipped = strspn(path, "/"), found = *bytes - MIN(*bytes, skipped);
 	uint64_t owner;
+	int r;
 
-	if (has_dots(path) || cgroup_lookup_stat(c, relative, ret_stat, &owner, ret_bytes) < 0 ||
-	    !ret_stat->st_uid)
+	*bytes = 0;
+	if (has_dots(path))
 		return false;
-	*ret_bytes += (size_t)(relative - path);
-	return true;
+	r = cgroup_lookup_stat(c, relative, ret_stat, &owner, &found);
+	if (r == 0 && relative[found] && !ret_stat->st_uid)
+		return false; /* it is root's, and others may make what lies below it wait */
+	*bytes = found + skipped;
+	return r == 0 && ret_stat->st_uid;
 }
 
 bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,

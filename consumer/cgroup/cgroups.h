@@ -94,10 +94,10 @@ bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 
 /*
  * Whether a directory on the way to `path` belongs to a user: *ret_stat is of the first one, whose
- * path is the first *ret_bytes bytes of `path`.
+ * path is the first *bytes bytes of `path`. False: so many bytes are of directories that are
+ * root's. Before, *bytes is how many are known to be; 0: none.
  */
-bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat,
-		       size_t *ret_bytes);
+bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat, size_t *bytes);
 
 /*
  * Whether there are processes in this very cgroup (in a threaded cgroup: threads): 1, or 0 when

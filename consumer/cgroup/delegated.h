@@ -21,15 +21,17 @@ struct delegated {
 	uint32_t uid;
 };
 
-/* Those that have been found. All 0 before. */
+/* Those that have been found, for as long as a report takes to make. All 0 before. */
 struct delegated_list {
 	struct delegated *items; /* owned */
 	size_t count;
+	char *roots; /* owned; the last directory found to be root's all the way; NULL: none */
 };
 
 /*
  * Returns the number of the directory of `path` in the list, plus 1. 0: the path is root's all the
- * way, the way does not exist any more, or there is no room in the list.
+ * way, the way does not exist any more, or there is no room in the list. The directories above
+ * siblings are looked up once.
  */
 size_t delegated_find(struct delegated_list *list, struct cgroups *cgroups, const char *path);
 
