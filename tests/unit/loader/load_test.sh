@@ -12,9 +12,11 @@ fi
 top=$(mktemp -d /run/trocar-load-test.XXXXXX) || exit 77
 dir=$top/sub/bpf
 failed=0
+one_task=
 
 finish() {
 	"$loader" unload --bpf-dir "$dir" >/dev/null 2>&1
+	[ -z "$one_task" ] || rmdir "$one_task" 2>/dev/null
 	rm -rf "$top"
 }
 trap finish EXIT
@@ -90,6 +92,22 @@ rmdir "$dir/stranger"
 expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
 nothing_left "unload"
 expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir"
+
+# Where the kernel makes no second thread for it, one thread loads all.
+for mount in $(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts); do
+	[ -z "$one_task" ] && one_task=$(mktemp -d "$mount/trocar-load-test.XXXXXX" 2>/dev/null) || continue
+	[ -e "$one_task/pids.max" ] && echo 1 >"$one_task/pids.max" && break
+	rmdir "$one_task"
+	one_task=
+done
+if [ -n "$one_task" ]; then
+	expect 0 "loaded at" sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$one_task" \
+		"$loader" load --bpf-dir "$dir" --group 65534 --always oncpu
+	[ "$(ls "$dir" | grep -vc '[.]')" = "$pins" ] || say "one thread has not loaded all"
+	expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
+else
+	echo "not tried: the load by one thread: no cgroup limits the number of tasks here"
+fi
 
 # Out of descriptors, earlier and later: whatever was done is undone.
 for files in 8 16 24 32 40 44 48; do
