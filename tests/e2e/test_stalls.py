@@ -170,8 +170,8 @@ def test_slow_upstream(t):
     told = Told(t, agent, ask(agent, service, "no answer in 500 ms"), "nginx: a slow upstream")
     for one in traffic:
         one.stop()
-    told.check_said(r"its threads waited \d+ ms for answers of 127\.0\.0\.1:\d+ \([1-4] connections?, the longest for "
-                    r"\d+ ms\) in ngx_process_events_and_timers")
+    told.check_said(r"its threads waited \d+ ms for answers of 127\.0\.0\.1:\d+ \([1-4] connections? a thread, the longest "
+                    r"for \d+ ms\) in ngx_process_events_and_timers")
     told.check_listed(r"s +1 +socket +ngx_process_events_and_timers < .* answers of 127\.0\.0\.1:\d+")
     told.check_never("from whom is not known")
     (row,) = [w for w in told.waits("ngx_process_events_and_timers") if w["wait"] == "socket"]
