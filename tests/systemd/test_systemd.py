@@ -48,7 +48,7 @@ def wanted(build):
     docs, systemd = at["datadir"] / "doc/trocar", prefix / "lib"
     files = {at["bindir"] / "trocar", at["sbindir"] / "trocar-loader", at["libexecdir"] / "trocar/trocar-consumer",
              at["sysconfdir"] / "trocar/rules.json", systemd / "sysusers.d/trocar.conf",
-             systemd / "tmpfiles.d/trocar.conf", docs / "README.md", docs / "CHANGELOG.md",
+             systemd / "tmpfiles.d/trocar.conf", docs / "README.md", docs / "index.md", docs / "CHANGELOG.md",
              at["libexecdir"] / "trocar/trocar-activate", at["libexecdir"] / "trocar/installed",
              at["libexecdir"] / "trocar/uninstall", at["datadir"] / "bash-completion/completions/trocar",
              at["datadir"] / "zsh/site-functions/_trocar", at["datadir"] / "fish/vendor_completions.d/trocar.fish"}
