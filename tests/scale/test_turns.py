@@ -10,6 +10,8 @@ import subprocess
 import threading
 import time
 
+import pytest
+
 from harness import BUILD, check, check_figure, rule, rules, until
 from machine import Load
 from scale import LONG, THREADS_MANY, births, crowd
@@ -77,6 +79,7 @@ def start_short(t, base, folders):
     subprocess.run(["/bin/sh", "-c", f"{script}; echo 0 > {base}{home.strip()}/cgroup.procs"], check=True)
 
 
+@pytest.mark.again("the longest of thousands of turns: one that meets page faults or the host's other guests took 32 ms once")
 def test_accounts(t):
     """A session with the time accounts of many threads: what is read at its begin and at its end, and removed behind
     it, is done in slices. Each thread has its account, and they close."""
