@@ -100,9 +100,9 @@ static __always_inline struct thread_times *find_account(struct task_struct *tas
 }
 
 /*
- * Writes into the account of the current thread, which leaves the CPU, what was until now, and what
- * it waits for from now on. It came to this CPU at cpu->since_ns; 0: before the program was
- * attached. A global function: the verifier checks it once, and not for each place of an account.
+ * Adds the time until now to the account of the current thread, which leaves the CPU, and sets its
+ * next wait. It came to this CPU at cpu->since_ns; 0: before the program was attached. A global
+ * function: the verifier checks it once, and not for each place of an account.
  */
 __noinline int account_close(struct thread_times *t, const struct account_cpu *cpu, __u64 now_ns,
 			     __u32 state)
@@ -120,7 +120,7 @@ __noinline int account_close(struct thread_times *t, const struct account_cpu *c
 	delay_ns = task->sched_info.run_delay;
 	account_split_time(a, now_ns, since_ns ? now_ns - since_ns : 0, delay_ns - a->waited_ns,
 			   &split);
-	/* Who was met on a CPU waited for it before its account. */
+	/* A thread that was met on a CPU waited for it before its account. */
 	if (since_ns && a->first_ns < since_ns)
 		account_queue_add(cpu, task, a->slot, split.queue_ns, &t->queue);
 	else
@@ -192,7 +192,7 @@ static __always_inline void note_cgroup(struct account_cpu *cpu, struct watch_an
 	cpu->slot = set && watch_answers_find(answers, cpu->cgroup_id, &index) ? index + 1 : 0;
 }
 
-/* Notes who comes to the CPU; `now_ns` 0: nobody has asked for the time yet. */
+/* Notes the next thread of the CPU; `now_ns` 0: the time has not been read yet. */
 static __always_inline void come_to_cpu(struct account_cpu *cpu, struct watch_answers *answers,
 					struct task_struct *prev, struct task_struct *task,
 					__u64 now_ns)
@@ -263,7 +263,7 @@ int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task
 }
 
 /*
- * Copies an account that another CPU may write: its times tell when the copy is one of them.
+ * Copies an account that another CPU may write: its times show when the copy is one of them.
  * Returns 1 then, else 0. A global function: the verifier checks it once.
  */
 __noinline int account_copy(const struct time_account *from, struct time_account *to)
@@ -294,7 +294,7 @@ static __always_inline __u64 find_arrival(struct task_struct *task)
 	return cpu && READ_WORD(cpu->task) == (__u64)task ? READ_WORD(cpu->since_ns) : 0;
 }
 
-/* Adds to the copy what is not over: the time since the thread last left a CPU. */
+/* Adds the open interval to the copy: the time since the thread last left a CPU. */
 static __always_inline void add_open(struct account_head *record, struct task_struct *task,
 				     __u64 now_ns)
 {
@@ -362,8 +362,8 @@ static __always_inline void pause_accounts(struct seq_file *seq, __u64 number)
 
 /*
  * Lists the accounts of all threads that sessions run on, until now, and enters those that have
- * none. Read at the begin of a session and at its end. Who has ended is in the map alone. A record
- * is written in two parts: whole it has no room on the stack.
+ * none. Read at the begin of a session and at its end. An ended thread is in the map alone. A
+ * record is written in two parts: whole it has no room on the stack.
  */
 SEC("iter/task")
 int account_threads(struct bpf_iter__task *ctx)

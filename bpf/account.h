@@ -52,7 +52,7 @@ struct account_mix {
 /* Private: the thread that came to a CPU last, and which cgroups had that CPU before. */
 struct account_cpu {
 	__u64 task;	   /* address of its struct task_struct */
-	__u64 since_ns;	   /* when it came; 0: it is of no watch, and nobody asked */
+	__u64 since_ns;	   /* when it came; 0: it is of no watch, and was not asked for */
 	__u64 queued_from; /* sched_info.last_queued of it then: since when it waited for this CPU
 			    */
 	__u64 cgroup_id;   /* of it; 0: it is the idle task */
@@ -110,7 +110,7 @@ static __always_inline __u64 clamp_ns(__u64 ns, __u64 most_ns)
 	return ns < most_ns ? ns : most_ns;
 }
 
-/* Splits the time by what the scheduler has noted of a thread: for so long it ran, and waited. */
+/* Splits the time by the scheduler's notes about a thread: for so long it ran, and waited. */
 static __always_inline void account_split_time(const struct time_account *a, __u64 now_ns,
 					       __u64 running_ns, __u64 queue_ns,
 					       struct account_split *ret_split)

@@ -21,9 +21,9 @@
 #define CLOCK_DRIFT_SHIFT 10
 
 /*
- * Follows how far CLOCK_MONOTONIC is ahead of the scheduler's clock, which was read `clock` ns
- * ago or somewhat more: a hypervisor may have taken the CPU in between. So what is found is too
- * much by some time, and the least that the drift allows is right.
+ * Follows how far CLOCK_MONOTONIC is ahead of the scheduler's clock, which was read `clock` ns ago
+ * or somewhat more: a hypervisor may have taken the CPU in between. So the result is too much by
+ * some time, and the least value that the drift allows is right.
  */
 static __noinline int account_clock_follow(struct account_cpu *cpu, __u64 clock, __u64 jiffy)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * account_find.h: where the time account of a thread is. A lookup in a hash is two calls into the
- * kernel, and takes a third of what a switch costs; one in an array is none. So an array stands
+ * kernel, and takes a third of the cost of a switch; one in an array is none. So an array stands
  * before the hash, in which a thread has the element of its tid when it comes first to it: most
  * services have fewer threads that switch often, and their tids follow each other.
  */
@@ -48,7 +48,10 @@ static __always_inline struct near_account *account_near(const struct account_ke
 	return has_near ? bpf_map_lookup_elem(&accounts_near, at) : 0;
 }
 
-/* Returns the account of the thread, or NULL. `at` is room on the stack of who has none left. */
+/*
+ * Returns the account of the thread, or NULL. `at` is room on the stack of a caller that has none
+ * left.
+ */
 static __always_inline struct thread_times *account_find_by(const struct account_key *key,
 							    __u32 *at)
 {

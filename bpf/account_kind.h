@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account_kind.h: tells what a thread waits for, by what the kernel itself counts as stall and by
+ * account_kind.h: finds the kind of a thread's wait, by the kernel's own stall accounting and by
  * the system call that it is in. It takes no hook: both are in the task that goes to sleep.
  */
 #ifndef TROCAR_BPF_ACCOUNT_KIND_H
@@ -36,7 +36,7 @@ static const volatile __u8 waits[WAITS_MAX] = {
 
 /*
  * Where the registers of user mode lie in a kernel's stack, the same for all threads of a kernel;
- * 0: not asked yet. So a helper that tells it is asked once, and not at each switch.
+ * 0: not asked yet. So a helper finds it once, and not at each switch.
  */
 static __u64 regs_at;
 
@@ -74,7 +74,7 @@ static __always_inline int account_kind_call(struct task_struct *task, __u64 *re
 #endif
 }
 
-/* Returns what kind of file it is, as in stat(2); `file` is a number for the verifier. */
+/* Returns the type of the file, as in stat(2); `file` is a number for the verifier. */
 static __always_inline unsigned short file_mode(const struct file *file)
 {
 	if (!has_cast)
@@ -83,8 +83,8 @@ static __always_inline unsigned short file_mode(const struct file *file)
 }
 
 /*
- * Returns the pointer to a file that stands at `place`, or NULL. It is read as a struct whose first
- * member is a pointer.
+ * Returns the pointer to a file that stands at `place`, or NULL. It is read as a struct with a
+ * pointer as its first member.
  */
 static __always_inline const struct file *file_at(struct file **place)
 {
@@ -118,7 +118,7 @@ static __always_inline __u32 account_kind_file(const struct task_struct *task, _
 		return ACCOUNT_PIPE;
 	if (mode == S_IFSOCK)
 		return ACCOUNT_SOCKET;
-	/* Else an eventfd, a timerfd, a terminal: one who reads these waits for work. */
+	/* Else an eventfd, a timerfd, a terminal: a reader of these waits for work. */
 	return mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR ? ACCOUNT_IO : ACCOUNT_IDLE;
 }
 
@@ -139,9 +139,9 @@ static __always_inline bool account_kind_is_kernel(const struct task_struct *tas
 }
 
 /*
- * Returns what `task` waits for, which goes to sleep in `state` or sleeps, and sets *ret_call as
- * time_account.call. A memory stall comes before an io wait: who reads back from swap is in both.
- * What halts the thread comes first: it would wait for nothing else.
+ * Returns the kind of wait of `task`, which goes to sleep in `state` or sleeps, and sets *ret_call
+ * as time_account.call. A memory stall comes before an io wait: a thread that reads back from swap
+ * is in both. What halts the thread comes first: it would wait for nothing else.
  */
 static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned int state,
 					     __u32 *ret_call)

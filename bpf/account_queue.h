@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account_queue.h: how threads waited for a CPU, and who had it meanwhile. There is no hook where a
- * wait begins. But when a thread comes to a CPU the scheduler knows since when it waited for that
- * one, and each CPU remembers which cgroups it had last: so the wait is split up when it is over.
- * Cgroups that take turns of some microseconds would fill that memory within one wait: of what it
- * has no room for, the sums of each millisecond are kept.
+ * account_queue.h: how threads waited for a CPU, and which cgroups had it in that time. There is no
+ * hook where a wait begins. But when a thread comes to a CPU the scheduler knows since when it
+ * waited for that one, and each CPU remembers which cgroups it had last: so the wait is split up
+ * when it is over. Cgroups that take turns of some microseconds would fill that memory within one
+ * wait: beyond its room it keeps the sums of each millisecond.
  */
 #ifndef TROCAR_BPF_ACCOUNT_QUEUE_H
 #define TROCAR_BPF_ACCOUNT_QUEUE_H
@@ -51,7 +51,7 @@ static __always_inline void account_mix_add(struct account_cpu *cpu,
 
 /*
  * Notes that the CPU goes to a thread of another cgroup; 0: it goes idle. As long as it stays with
- * one nothing is written, and nobody asks for the time.
+ * one nothing is written, and the time is not read.
  */
 static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cgroup_id,
 					       __u64 now_ns)
@@ -74,13 +74,13 @@ struct account_wait {
 	struct thread_queue *queue;
 	__u64 from_ns, until_ns;
 	__u64 cgroup_id; /* of the thread */
-	__u64 unseen_ns; /* of it in mixes, less what they know of */
+	__u64 unseen_ns; /* of it in mixes, less their known part */
 	__u32 slot, pad;
 };
 
 /*
- * Charges the time to another cgroup. Returns what the thread was behind (enum queue_behind). A
- * global function: the verifier checks it once.
+ * Charges the time to another cgroup. Returns the kind of runner before the thread (enum
+ * queue_behind). A global function: the verifier checks it once.
  */
 __noinline __u32 account_queue_charge(__u32 slot, __u64 cgroup_id, __u64 ns)
 {
@@ -116,7 +116,7 @@ static __noinline int charge_cgroup(const struct account_wait *wait, __u64 cgrou
 	return 0;
 }
 
-/* Charges what is left of the wait to the stretch so far back. Returns 1 when nothing is left. */
+/* Charges the rest of the wait to the stretch that far back. Returns 1 when nothing is left. */
 static long split_wait(__u64 back, struct account_wait *wait)
 {
 	const struct account_cpu *cpu = wait->cpu;
@@ -136,8 +136,8 @@ static long split_wait(__u64 back, struct account_wait *wait)
 #define MIX_SHARE_BITS 16
 
 /*
- * The same with a cgroup of the mix so far back: it gets its share of what lies in the wait. Each
- * mix ends where the one behind it begins.
+ * The same with a cgroup of the mix so far back: it gets its share of the part within the wait.
+ * Each mix ends where the one behind it begins.
  */
 static long split_mix(__u64 i, struct account_wait *wait)
 {

@@ -2,12 +2,12 @@
 /*
  * block.bpf.c: requests to disks, by the cgroup that asked: how long each waited to be given to its
  * disk, and how long the disk took. The programs are attached for the length of a session. They
- * count the requests of all cgroups: who else had the disk is what a session wants to know.
+ * count the requests of all cgroups: a session wants to know the other users of the disk.
  *
  * A request is made on behalf of a bio, by the thread that asks or by a kernel thread that writes
- * back what a cgroup wrote earlier. There alone it is known who asks; later on it is found by the
- * address of its first bio, or by its own where it has none, or has lost some of them. The key is
- * no address, but made from one (hidden_address.h): the consumer reads the table.
+ * back a cgroup's earlier writes. Only there the asking cgroup is known; later on it is found by
+ * the address of its first bio, or by its own where it has none, or has lost some of them. The key
+ * is no address, but made from one (hidden_address.h): the consumer reads the table.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -100,7 +100,7 @@ static __always_inline __u32 device_of(const struct gendisk *disk)
 	return disk ? major << 20 | (BPF_CORE_READ(disk, first_minor) & 0xfffff) : 0;
 }
 
-/* A write of nothing is what fsync asks for where all data are on their way: a flush. */
+/* fsync makes a write of nothing where all data are on their way: a flush. */
 static __always_inline __u8 op_of(__u32 flags, __u32 bytes)
 {
 	switch (flags & REQ_OP_MASK) {
@@ -147,7 +147,7 @@ static __always_inline struct cgroup *charged_to(const struct bio *bio)
 											 : 0;
 }
 
-/* Sets who asks: the thread that runs here, or who a kernel thread does it for. */
+/* Sets the asking cgroup: that of the running thread, or the one that a kernel thread works for. */
 static __always_inline void find_asker(const struct bio *bio, struct block_request *ret_request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -215,7 +215,7 @@ static __noinline int add_request(const struct block_request *r, __u64 now_ns, _
 	return 0;
 }
 
-/* Sets what a bio asks for, of which device, and who asks. */
+/* Sets the operation of a bio, its device, and the asking cgroup. */
 static __always_inline void set_bio(const struct bio *bio, struct block_request *ret_request)
 {
 	ret_request->device = device_of(BPF_CORE_READ(bio, bi_bdev, bd_disk));
@@ -252,7 +252,7 @@ int BPF_PROG(block_getrq, struct bio *bio)
 }
 
 /*
- * Finds what is known of a request that has not been issued yet, by the bio that it was made for.
+ * Finds the entry of a request that has not been issued yet, by the bio that it was made for.
  * Others may have been put in front of that one. Sets the key that it has.
  */
 static __always_inline struct block_request *find_made(const struct request *rq, __u64 *ret_key)
@@ -353,8 +353,8 @@ static __noinline int keep_rest(struct request *rq, __u32 error)
 }
 
 /*
- * The kernel tells of a write that flushes twice, at its own end and, with no bytes, behind the
- * flush: the second is not told of here.
+ * The kernel reports a write that flushes twice, at its own end and, with no bytes, after the
+ * flush: the second report is ignored here.
  */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(block_complete, struct request *rq, unsigned char error, unsigned int bytes)

@@ -3,9 +3,9 @@
  * caller_check.h: decides which of the addresses that bpf_get_stack found by frame pointers may
  * leave the kernel side. In code that uses the frame-pointer register for data the chain runs over
  * any memory, and the helper looks at no mapping. So a caller is kept only when it lies in the
- * program's own code, whose limits the kernel knows, or in a file with a build-id and behind a call
- * instruction. The first address that is neither ends the stack. The innermost frame is where the
- * program was, and is always kept.
+ * program's own code, within the limits that the kernel knows, or in a file with a build-id and
+ * behind a call instruction. The first address that is neither ends the stack. The innermost frame
+ * is where the program was, and is always kept.
  */
 #ifndef TROCAR_BPF_CALLER_CHECK_H
 #define TROCAR_BPF_CALLER_CHECK_H

@@ -58,7 +58,7 @@ static __always_inline bool is_watched(__u64 id)
  */
 static __always_inline __u32 read_path(struct cgroup_scratch *s, const char *path)
 {
-	/* Reads one byte more than fits, to tell a path that is cut from one that fits exactly. */
+	/* Reads one byte more than fits, to distinguish a cut path from one that fits exactly. */
 	long n = bpf_probe_read_kernel_str(s->path, CGROUP_PATH_BYTES + 1, path);
 
 	if (n <= 0)

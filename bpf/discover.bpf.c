@@ -2,7 +2,8 @@
 /*
  * discover.bpf.c: reports processes that take, inherit or lose a name that a rule matches, and
  * their exit. The programs keep `targets` exact and put events into the ring. What they may report
- * is limited (event_limit.h, event_ring.h); the consumer's scan finds what was held back or lost.
+ * is limited (event_limit.h, event_ring.h); the consumer's scan finds events that were held back or
+ * lost.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -86,10 +87,10 @@ static __always_inline bool may_report(__u32 kind)
 }
 
 /*
- * Puts a process event into the ring. It reads what `task` points to with the helper: the verifier
+ * Puts a process event into the ring. It reads the memory of `task` with the helper: the verifier
  * searches the kernel's types by name for each plain load of a pointer, which costs it more than
- * all else of these programs. `comm` is NUL-terminated within COMM_BYTES. `exec`: the
- * process has just got a new image. Returns true when the consumer will see it.
+ * all else of these programs. `comm` is NUL-terminated within COMM_BYTES. `exec`: the process has
+ * just got a new image. Returns true when the consumer will see it.
  */
 static __always_inline bool put_process_event(__u32 kind, struct task_struct *task,
 					      const struct process_key *key, const char *comm,
@@ -112,7 +113,7 @@ static __always_inline bool put_process_event(__u32 kind, struct task_struct *ta
 }
 
 /*
- * Marks the process as matched. `exec`: it has a new image, so what the consumer knew of its
+ * Marks the process as matched. `exec`: it has a new image, so the consumer's knowledge of its
  * mappings no longer holds. `unwind`: target.unwind of a new entry. `reported`: the caller puts an
  * event of the match into the ring. When `targets` is full this is counted and reported as an
  * error, and the event is sent all the same.
@@ -146,9 +147,9 @@ static __always_inline void match_target(const struct process_key *key,
 }
 
 /*
- * Marks the process, whose name no rule matches any more, as unmatched. Returns its entry, with
- * the rule that had matched in *ret_rule, when the consumer knows it as matched and an event must
- * say that it is no longer; else NULL.
+ * Marks the process, with a name that no rule matches any more, as unmatched. Returns its entry,
+ * with the rule that had matched in *ret_rule, when the consumer knows it as matched and an event
+ * must report the change; else NULL.
  */
 static __always_inline struct target *unmatch_target(const struct process_key *key, bool exec,
 						     __u32 *ret_rule)
@@ -269,7 +270,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 /*
  * Returns true when the entry already has this rule and the consumer knows it: another event would
- * say nothing new.
+ * add nothing.
  */
 static __always_inline bool is_reported_match(const struct process_key *key,
 					      const struct rule_value *value)
@@ -302,7 +303,7 @@ static __always_inline void match_rename(struct task_struct *task, const struct 
 
 /*
  * Handles a rename by prctl(PR_SET_NAME) or /proc/PID/comm. Only the name of the group leader is
- * the process's. execve renames too, just before sched_process_exec; task->in_execve says so, and
+ * the process's. execve renames too, just before sched_process_exec; task->in_execve marks it, and
  * on_exec handles that one. task->comm still holds the old name here.
  */
 SEC("tp_btf/task_rename")

@@ -64,7 +64,7 @@ static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
 /*
  * A window ends when it is QUOTA_NS old and the consumer has drained all that was in the ring when
  * it began. So at most two windows of one owner wait in the ring, however late the consumer is, and
- * what reaches the consumer in a second is bounded too.
+ * the number of events that reach the consumer in a second is bounded too.
  */
 #define QUOTA_NS	   100000000ull
 #define QUOTA_USER_PART	   16 /* part of the ring per window: one user within one cgroup */
@@ -143,8 +143,7 @@ __weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
 
 /*
  * The same of a process that is killed because memory ran out, in the cgroup of the current task,
- * which asked for memory. It has a quota of its own: a storm of starts must not hide what it led
- * to.
+ * which asked for memory. It has a quota of its own: a storm of starts must not hide its result.
  */
 static __always_inline bool event_limit_admits_kill(__u64 bytes)
 {

@@ -40,9 +40,9 @@ static __always_inline __u64 event_ring_wake_flag(__u64 now)
 }
 
 /*
- * Keeps room for what nothing else reports in time. Starts and kills may fill the whole ring, exits
- * half of it, and names, cgroups and addresses, which a scan or the next tick finds again, a
- * quarter. Counts an event without room as shed.
+ * Keeps room for events that nothing else reports in time. Starts and kills may fill the whole
+ * ring, exits half of it, and names, cgroups and addresses, which a scan or the next tick finds
+ * again, a quarter. Counts an event without room as shed.
  */
 static __always_inline bool event_ring_admits(__u32 kind)
 {

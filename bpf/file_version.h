@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * file_version.h: reads from an inode what tells one version of a file from another. Linux 6.6, 6.7
- * and 6.11 have renamed the members of the times.
+ * file_version.h: reads from an inode the members that identify one version of a file. Linux 6.6,
+ * 6.7 and 6.11 have renamed the members of the times.
  */
 #ifndef TROCAR_BPF_FILE_VERSION_H
 #define TROCAR_BPF_FILE_VERSION_H
@@ -23,7 +23,7 @@ static __always_inline __u64 join_time(__s64 seconds, __u64 nanoseconds)
 	return (__u64)seconds * 1000000000ull + nanoseconds;
 }
 
-/* Set in i_ctime_nsec when somebody has asked for the time (include/linux/fs.h, 6.13 and newer). */
+/* Set in i_ctime_nsec when the time has been read (include/linux/fs.h, 6.13 and newer). */
 #define CTIME_QUERIED 0x80000000u
 
 /* Returns when the inode was last changed (i_ctime). */
@@ -55,7 +55,7 @@ static __always_inline __u64 read_write_time(const struct inode *inode)
 			 BPF_CORE_READ(plain, i_mtime.tv_nsec));
 }
 
-/* Sets the members that say which file is mapped; NULL: none. */
+/* Sets the members that identify the mapped file; NULL: none. */
 static __always_inline void file_version_fill(struct mapping_record *record, struct file *file,
 					      __u64 file_offset)
 {

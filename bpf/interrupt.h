@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * interrupt.h: tells whether a program of a tracepoint runs in an interrupt. There the current task
- * is a bystander: it only had the CPU when a timer, a device or another CPU interrupted it.
+ * interrupt.h: finds out whether a program of a tracepoint runs in an interrupt. There the current
+ * task is a bystander: it only had the CPU when a timer, a device or another CPU interrupted it.
  *
  * On x86-64 the preempt count is a per-CPU variable, which a program finds only where the kernel
  * was built with CONFIG_KALLSYMS_ALL. But an interrupt of kernel mode, and a softirq, run on a
  * stack of the CPU and not on the task's (arch/x86/include/asm/irq_stack.h), and the arguments of a
  * tracepoint lie on the stack that it is called on. An interrupt of user mode stays on the task's,
  * where the entry then leaves no number of a system call. A task that a signal ends has none
- * either, and wakes whoever waits for its robust futexes.
+ * either, and wakes the waiters for its robust futexes.
  */
 #ifndef TROCAR_BPF_INTERRUPT_H
 #define TROCAR_BPF_INTERRUPT_H

@@ -96,9 +96,9 @@ static __always_inline void pause_tasks(struct seq_file *seq, __u64 number)
 }
 
 /*
- * Lists the processes whose name matches in the trie of control.scan_trie, those in watched
- * cgroups, and those with a mark: the consumer knows no others, so whom it knows and does not find
- * in the list has ended. That trie may be inactive, so the program does not write `targets`.
+ * Lists the processes with a name in the trie of control.scan_trie, those in watched cgroups, and
+ * those with a mark: the consumer knows no others, so a known process that is not in the list has
+ * ended. That trie may be inactive, so the program does not write `targets`.
  */
 SEC("iter/task")
 int tasks(struct bpf_iter__task *ctx)
@@ -156,8 +156,8 @@ static __always_inline bool is_watched_process(struct task_struct *task)
 
 /*
  * Returns true when the mappings of `task` may be listed; when control.vma_tgid is set, only those
- * of that process. Without it only processes whose leader lives are listed. The cheapest test comes
- * first: this runs for every task of the machine.
+ * of that process. Without it only processes with a living leader are listed. The cheapest test
+ * comes first: this runs for every task of the machine.
  */
 static __noinline bool may_list_mappings(struct task_struct *task, const struct control *c,
 					 const struct bpf_iter_meta *meta)
@@ -169,14 +169,14 @@ static __noinline bool may_list_mappings(struct task_struct *task, const struct 
 	if (!is_of_process(task) || !is_watched_process(task) ||
 	    !memory_thread_is_chosen(task, meta))
 		return false;
-	/* The reader will say in `targets` that it knows these mappings. */
+	/* The reader will mark these mappings as known in `targets`. */
 	process_marks_set(task->tgid);
 	return true;
 }
 
 /*
- * The same for a process that `asked` names, so that one reading lists all who wait, each from its
- * own address on and with its own choice of a thread.
+ * The same for a process that `asked` names, so that one reading lists all waiting ones, each from
+ * its own address on and with its own choice of a thread.
  */
 static __always_inline bool may_list_asked(struct task_struct *task,
 					   const struct bpf_iter_meta *meta, __u64 *ret_from)
@@ -194,7 +194,8 @@ static __always_inline bool may_list_asked(struct task_struct *task,
 
 /*
  * Counts a try that came to nothing. The kernel shows a process again for which the program
- * returned 1, before any other: one whose lock is never free must not hold up those behind it.
+ * returned 1, before any other: one with a lock that is never free must not hold up those behind
+ * it.
  */
 static __noinline void count_failure(const struct task_struct *task, const struct control *c)
 {
@@ -208,7 +209,7 @@ static __noinline void count_failure(const struct task_struct *task, const struc
 		wanted->failed++;
 }
 
-/* Whether `vmas_tree` may list the mappings of `task`: one process, or all who are asked for. */
+/* Whether `vmas_tree` may list the mappings of `task`: one process, or all that are asked for. */
 static __noinline bool may_list_in_walk(struct task_struct *task, const struct control *c,
 					const struct bpf_iter_meta *meta, __u64 *ret_from)
 {
@@ -304,7 +305,7 @@ static long write_tree_mapping(struct task_struct *task, struct vm_area_struct *
 	return 0;
 }
 
-/* Visits one mapping or gap. For what is not executable the tree alone is enough. */
+/* Visits one mapping or gap. For mappings that are not executable the tree alone is enough. */
 static long visit_tree_entry(__u32 i, void *context)
 {
 	struct tree_walk *w = context;
@@ -381,8 +382,8 @@ static __always_inline const struct unwind_claims *claims_get(void)
 
 /*
  * Fills a table with the ranges of `task` if `unwind_claims` names its process, as `vmas` would
- * list them. The programs that call it are apart from `vmas` because they store what they have
- * found themselves, in a map that only they write.
+ * list them. The programs that call it are apart from `vmas` because they store their own findings,
+ * in a map that only they write.
  */
 static __always_inline int fill_ranges(const struct bpf_iter_meta *meta, struct task_struct *task,
 				       const struct unwind_claims *claims)

@@ -70,7 +70,7 @@ struct kernfs_node {
 };
 
 struct cgroup_root {
-	int hierarchy_id; /* 0: cgroup2, whose cgrp_dfl_root is set up first */
+	int hierarchy_id; /* 0: cgroup2: cgrp_dfl_root is set up first */
 };
 
 struct cgroup_subsys_state {
@@ -287,7 +287,7 @@ struct anon_vma_name {
 	char name[1]; /* PR_SET_VMA_ANON_NAME: at most 80 bytes with the NUL */
 };
 
-/* With CONFIG_ANON_VMA_NAME. Until 6.2 it shares its place with what a mapping of a file has. */
+/* With CONFIG_ANON_VMA_NAME. Until 6.2 it shares its place with a member of file mappings. */
 struct vm_area_struct___named {
 	struct anon_vma_name *anon_name;
 };
@@ -474,11 +474,11 @@ struct bpf_iter_task_vma {
 } __attribute__((aligned(8)));
 
 /*
- * Which of the registers that a tick saved tells user mode from kernel mode. struct
- * bpf_perf_event_data begins with the registers of the user ABI (uapi asm/ptrace.h), so these
- * offsets are fixed: cs of struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86
- * the verifier demands a read of eight bytes, although a kernel with FRED declares cs as 16 bits.
- * Behind the registers stands sample_period, the time in ns that a tick of CPU_CLOCK counts for.
+ * The register of a tick that distinguishes user mode from kernel mode. struct bpf_perf_event_data
+ * begins with the registers of the user ABI (uapi asm/ptrace.h), so these offsets are fixed: cs of
+ * struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86 the verifier demands a
+ * read of eight bytes, although a kernel with FRED declares cs as 16 bits. Behind the registers
+ * stands sample_period, the time in ns that a tick of CPU_CLOCK counts for.
  */
 #if defined(__TARGET_ARCH_x86)
 #define TICK_MODE_OFFSET   136

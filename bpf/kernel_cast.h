@@ -16,7 +16,7 @@
 #include "bpf/kernel.h"
 #include "bpf/kernel_word.h"
 
-/* Makes what `object` points to readable as the struct of this BTF number. */
+/* Makes the object readable as the struct of this BTF number. */
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 
 /*

@@ -53,7 +53,7 @@ struct mm_struct___counted {
 };
 
 struct percpu_counter {
-	__s64 count; /* without what the CPUs have not added yet */
+	__s64 count; /* without the CPUs' pending additions */
 };
 
 /* Linux 6.2 and newer. */

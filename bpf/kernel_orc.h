@@ -11,7 +11,7 @@
 
 /*
  * Registers in a row of the tables (ORC_REG_*). 7.3 has given some of them other numbers, which no
- * BTF has: a row in which only SP can stand tells them apart (orc.bpf.c).
+ * BTF has: a row that can only have SP distinguishes them (orc.bpf.c).
  */
 #define ORC_REG_UNDEFINED   0
 #define ORC_REG_BP	    4
@@ -25,7 +25,7 @@
 #define ORC_REG_PREV_SP_7_3	8
 #define ORC_REG_BP_INDIRECT_7_3 10
 
-/* What a frame is. Before 6.4 CALL was 0, and two bits said what the first two rows say now. */
+/* What a frame is. Before 6.4 CALL was 0, and two bits had the meaning of the first two rows. */
 #define ORC_TYPE_UNDEFINED    0
 #define ORC_TYPE_END_OF_STACK 1
 #define ORC_TYPE_CALL	      2

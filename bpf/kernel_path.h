@@ -19,7 +19,7 @@ struct seqcount_spinlock {
 };
 
 struct hlist_bl_node {
-	struct hlist_bl_node **pprev; /* NULL: in no list, so nobody finds the name any more */
+	struct hlist_bl_node **pprev; /* NULL: in no list, so the name is not found any more */
 };
 
 struct qstr___path {

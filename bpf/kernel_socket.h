@@ -59,7 +59,8 @@ struct sock_common___socket {
 
 /* With CONFIG_SOCK_CGROUP_DATA. */
 struct sock_cgroup_data {
-	struct cgroup *cgroup; /* of cgroup2; of who made the socket, or its listener */
+	struct cgroup
+		*cgroup; /* of cgroup2; of the process that made the socket, or its listener */
 };
 
 struct sock___socket {

@@ -74,7 +74,7 @@ static __always_inline __u64 stack_word(const struct kernel_walk *s, __u64 at)
 	return s->words[(at - s->base) / sizeof(__u64) & (KERNEL_STACK_WORDS - 1)];
 }
 
-/* Returns the caller's stack pointer, as the row says. */
+/* Returns the caller's stack pointer, by the row. */
 static __always_inline __u64 find_frame(const struct kernel_walk *s, __u32 row)
 {
 	switch (ORC_ROW_FROM(row)) {
@@ -89,7 +89,7 @@ static __always_inline __u64 find_frame(const struct kernel_walk *s, __u32 row)
 	}
 }
 
-/* Takes over the caller's bp where the row says that the frame saved it. */
+/* Takes over the caller's bp where the frame saved it by the row. */
 static __always_inline void restore_bp(struct kernel_walk *s, __u32 row, __u64 frame)
 {
 	if (ORC_ROW_SAVED(row) != ORC_SAVED_NOT)
@@ -173,7 +173,7 @@ static long walk_kernel_frames(__u32 i, struct kernel_stack_tables *w)
 }
 
 /*
- * Puts the kernel's stack, whose innermost frame has these registers, at the begin of `frames` of
+ * Puts the kernel's stack, with these registers in its innermost frame, at the begin of `frames` of
  * stack_scratch. Returns how many frames it has; 0: it is not known. A global function: the
  * verifier checks it once.
  */
@@ -228,7 +228,7 @@ static __always_inline bool kernel_stack_agrees(const struct stack_buffer *b, __
 
 /*
  * Compares a walk with the kernel's own. Returns its frames; 0 when the two differ, and then
- * forgets what it was made by.
+ * forgets the rows it was made by.
  */
 static __noinline __u32 check_walk(void *ctx, struct stack_buffer *b, __u32 frames)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_unix.h: what is read of unix sockets and of who opened them, beside kernel.h. Only by
- * BPF_CORE_READ.
+ * kernel_unix.h: the members of unix sockets and of their openers that are read, beside kernel.h.
+ * Only by BPF_CORE_READ.
  */
 #ifndef TROCAR_BPF_KERNEL_UNIX_H
 #define TROCAR_BPF_KERNEL_UNIX_H

@@ -19,7 +19,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define RECORD_ALIGN	  8
 #define BPF_FUNCTIONS_MAX 256 /* BPF_MAX_SUBPROGS */
 
-/* Of a BPF program, what kernel.h need not have. */
+/* Members of a BPF program that kernel.h need not have. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct bpf_ksym {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lock.bpf.c: waits for locks of the threads of watched cgroups, by lock, and who ended the long
- * ones; and each long wait of any kind. The program is attached for the length of a session, beside
- * that of the time accounts (account.bpf.c), which say since when a thread waits and for what. It
- * runs at every wake-up of the machine, by whoever wakes: whether the thread has a watch the CPU
- * keeps for a jiffy.
+ * lock.bpf.c: waits for locks of the threads of watched cgroups, by lock, and the wakers of the
+ * long ones; and each long wait of any kind. The program is attached for the length of a session,
+ * beside that of the time accounts (account.bpf.c), which have the begin and the kind of each wait.
+ * It runs at every wake-up of the machine, in the context of the waker: whether the thread has a
+ * watch the CPU keeps for a jiffy.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -102,8 +102,8 @@ __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 
 /*
  * Returns whether the thread has left its CPU and still waits. Before it has left, its account is
- * of the time before; such a wait ends as it begins. Who was woken already is woken no more: the
- * kernel asks for the state under a lock before it tells of a wake-up.
+ * of the time before; such a wait ends as it begins. A woken thread is woken no more: the kernel
+ * checks the state under a lock before it reports a wake-up.
  */
 static __always_inline bool is_asleep(struct task_struct *task)
 {
@@ -179,7 +179,7 @@ static __always_inline __u32 waker_kind(void *ctx, struct task_struct *task)
 }
 
 /*
- * Adds to what a thread, or an interrupt (reign NULL), had to do with the long waits for a lock. A
+ * Adds to the share of a thread, or an interrupt (reign NULL), in the long waits for a lock. A
  * global function: the verifier checks it once.
  */
 __noinline int lock_charge_thread(const struct lock_waker_key *key, __u32 slot, __u64 waits,
@@ -208,7 +208,7 @@ __noinline int lock_charge_thread(const struct lock_waker_key *key, __u32 slot, 
 
 /*
  * Charges the time of a wait that ends now to those that had the lock meanwhile, the last one
- * first. Of what was before the oldest that is known, it has the blame.
+ * first. The oldest known one is charged with the time before it.
  */
 static __always_inline void charge_reigns(const struct lock_wait *wait,
 					  const struct lock_sums *sums, struct lock_waker_key *key)
@@ -233,10 +233,10 @@ static __always_inline void charge_reigns(const struct lock_wait *wait,
 }
 
 /*
- * Notes that the thread that runs here wakes somebody who waited for the lock. Two CPUs may do so
- * at once: then one of them is forgotten, and has no blame for the time between the two. Of a
- * thread outside of the loader's --scope nothing is told but that it was one. Returns whether it
- * has just woken another one for the lock, in the same call.
+ * Notes that the running thread wakes a waiter for the lock. Two CPUs may do so at once: then one
+ * of them is forgotten, and has no blame for the time between the two. Of a thread outside of the
+ * loader's --scope nothing is told but that it was one. Returns whether it has just woken another
+ * one for the lock, in the same call.
  */
 static __always_inline bool note_reign(struct lock_sums *sums, __u64 now_ns)
 {
@@ -284,7 +284,7 @@ static __always_inline void choose_stack(struct lock_wait *wait, struct lock_wak
 	__sync_fetch_and_add(&waker->pending_ns, -wait->stack_ns);
 }
 
-/* Notes who ended a wait: the thread that runs here, unless an interrupt or a signal did. */
+/* Notes the waker of a wait: the thread that runs here, unless an interrupt or a signal did. */
 static __noinline int note_waker(void *ctx, struct task_struct *task, struct thread_times *t,
 				 struct lock_sums *sums, struct lock_wait *wait)
 {
@@ -379,7 +379,7 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 	struct lock_wait wait = {};
 	__u64 now_ns;
 
-	/* Who wakes itself does not sleep; then alone are interrupts on. */
+	/* A thread that wakes itself does not sleep; then alone are interrupts on. */
 	if (!answers || task == bpf_get_current_task_btf() ||
 	    !watch_answers_find(answers, task_keys_cgroup(task), &wait.slot))
 		return 0;
@@ -399,8 +399,8 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 }
 
 /*
- * Lists the threads that wait for a lock now: at the begin of a session those whose waits began
- * before, at its end those whose waits are not over.
+ * Lists the threads that wait for a lock now: at the begin of a session those with a wait that
+ * began before, at its end those with an open wait.
  */
 SEC("iter/task")
 int lock_waits(struct bpf_iter__task *ctx)

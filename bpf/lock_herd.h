@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lock_herd.h: tells threads that were woken together for one lock and wait for it again at once.
- * All is asked at wake-ups: between two of them a thread has had one wait, if its count of waits
- * says so, and for how long it ran its time account knows.
+ * lock_herd.h: recognises threads that were woken together for one lock and wait for it again at
+ * once. All is asked at wake-ups: between two of them a thread has had one wait, by its count of
+ * waits, and its time account has how long it ran.
  */
 #ifndef TROCAR_BPF_LOCK_HERD_H
 #define TROCAR_BPF_LOCK_HERD_H
@@ -22,8 +22,8 @@
 #define CALL_FUTEX_WAKE 454 /* newer than some headers */
 
 /*
- * Whether `current` asked a futex call to wake one thread: the third argument of each such call
- * says how many. One that wakes several by several calls wakes none in vain.
+ * Whether `current` asked a futex call to wake one thread: the third argument of each such call has
+ * the number. One that wakes several by several calls wakes none in vain.
  */
 static __always_inline bool lock_herd_wakes_one(struct task_struct *current)
 {
@@ -45,8 +45,7 @@ static __always_inline __u32 lock_herd_hash(const struct lock_key *key)
 	return ((__u32)key->address ^ (__u32)(key->address >> 32)) + key->kind * 0x9e3779b2u | 1;
 }
 
-/* Whether the thread has woken somebody who waited for the lock since it was woken for it itself.
- */
+/* Whether the thread has woken a waiter for the lock since it was woken for it itself. */
 static __always_inline bool lock_herd_had_it(const struct lock_sums *sums, __u32 tid, __u32 woken)
 {
 	__u64 number = READ_WORD(sums->next_reign);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lock_key.h: tells which lock a thread waits for, by the arguments of its system call. */
+/* lock_key.h: finds the lock that a thread waits for, by the arguments of its system call. */
 #ifndef TROCAR_BPF_LOCK_KEY_H
 #define TROCAR_BPF_LOCK_KEY_H
 
@@ -64,8 +64,9 @@ static __always_inline __u64 lock_key_stack(struct task_struct *task)
 }
 
 /*
- * Sets all of the key of what `task` waits for, which sleeps in a system call and is of the watch
- * in `slot`. The address is the number that the program gave to the kernel; nobody reads there.
+ * Sets all of the key of the lock that `task` waits for, which sleeps in a system call and is of
+ * the watch in `slot`. The address is the number that the program gave to the kernel; no program
+ * reads there.
  */
 static __always_inline void lock_key_find(struct lock_key *key, struct task_struct *task,
 					  __u32 slot)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lock_memory.h: tells what the address of a lock lies in, by the mapping there. The tree of
+ * lock_memory.h: finds the memory that holds a lock, by the mapping at its address. The tree of
  * mappings is read as bytes, without a lock (vma_tree.h): it may change meanwhile. So a mapping
  * counts only if it is of the process's memory and holds the address, before all else is read and
- * after. RCU, which the callers hold, keeps its file's name what it is until then.
+ * after. RCU, which the callers hold, keeps its file's name unchanged until then.
  */
 #ifndef TROCAR_BPF_LOCK_MEMORY_H
 #define TROCAR_BPF_LOCK_MEMORY_H
@@ -16,7 +16,7 @@
 #include "bpf/maps.h"
 #include "bpf/vma_tree.h"
 
-/* What lies further above a stack pointer is not said to be of that stack. */
+/* An address further above a stack pointer does not count as of that stack. */
 #define LOCK_STACK_BYTES (8ull << 20)
 
 /* Of a thread of glibc or musl, from its thread pointer on: struct pthread. */
@@ -24,7 +24,7 @@
 
 /*
  * Too large for the BPF stack. A wake-up may come in the middle of a reading of `lock_waits`: then
- * what the reading finds in it is no mapping of its process.
+ * the reading finds no mapping of its process in it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -74,7 +74,10 @@ static __always_inline __u64 lock_memory_pointer(const struct task_struct *task)
 #endif
 }
 
-/* Sets whose stack it is: of the main thread, of the one that waited, or of the one that runs. */
+/*
+ * Sets the thread of the stack: of the main thread, of the one that waited, or of the one that
+ * runs.
+ */
 static __always_inline void lock_memory_find_stack(struct lock_memory *m,
 						   const struct task_struct *task,
 						   const struct vm_area_struct *vma, __u64 address,
@@ -110,7 +113,7 @@ static __always_inline void lock_memory_read_name(struct lock_memory *m, const v
 		m->name[0] = 0;
 }
 
-/* Sets what a mapping without a file is. */
+/* Sets the kind of a mapping without a file. */
 static __always_inline void lock_memory_at_plain(struct lock_memory *m,
 						 const struct task_struct *task,
 						 const struct vm_area_struct *vma, __u64 address,
@@ -134,7 +137,7 @@ static __always_inline void lock_memory_at_plain(struct lock_memory *m,
 	}
 }
 
-/* Sets what a mapping of a file is, and where in it the lock lies. */
+/* Sets the kind of a file mapping, and the place of the lock in it. */
 static __always_inline void lock_memory_at_file(struct lock_memory *m,
 						const struct vm_area_struct *vma,
 						const struct file *file, __u64 address)
@@ -154,9 +157,9 @@ static __always_inline void lock_memory_at_file(struct lock_memory *m,
 }
 
 /*
- * Sets what `address` of the task lies in; *m is all zeros before. The task waits in a system call,
- * from which it returns with stack pointer `sp`. Nothing is set where the tree of mappings cannot
- * be read or changes meanwhile.
+ * Sets the memory that holds `address` of the task; *m is all zeros before. The task waits in a
+ * system call, from which it returns with stack pointer `sp`. Nothing is set where the tree of
+ * mappings cannot be read or changes meanwhile.
  */
 static __noinline int lock_memory_find(struct lock_memory *m, const struct task_struct *task,
 				       __u64 address, __u64 sp)

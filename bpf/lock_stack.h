@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * lock_stack.h: takes the stack of the thread that wakes another one, and puts it into the samples
- * ring. It runs under the lock of the woken task with interrupts off, so it uses what the tick
- * uses: no tick comes in between, and nothing of it faults or waits (stack.h).
+ * ring. It runs under the lock of the woken task with interrupts off, so it uses the tick's means:
+ * no tick comes in between, and nothing of it faults or waits (stack.h).
  */
 #ifndef TROCAR_BPF_LOCK_STACK_H
 #define TROCAR_BPF_LOCK_STACK_H

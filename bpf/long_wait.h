@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * long_wait.h: notes each long wait of a watched thread as it ends: since when, for what, and who
- * ended it. The time account of the thread says since when it waits. Sums would not do: what the
- * one who was waited for did meanwhile is what tells why, and not what it did all session.
+ * long_wait.h: notes each long wait of a watched thread as it ends: its begin, its kind, and its
+ * waker. The time account of the thread has the begin. Sums would not do: the activity of the
+ * awaited thread in that time explains the wait, and not its activity over the session.
  *
  * It runs at every wake-up of a watched thread, most of which end short waits. Of those it costs
  * the reading of a clock, and that for a few in a jiffy alone.
@@ -77,7 +77,7 @@ static __always_inline bool long_wait_has_signal(struct task_struct *task)
 }
 
 /*
- * Returns who wakes `task`: enum long_wait_end. `ctx` is the first argument of the program. A
+ * Returns the waker of `task`: enum long_wait_end. `ctx` is the first argument of the program. A
  * thread that no signal can wake may have one pending.
  */
 static __always_inline __u32 long_wait_end(void *ctx, struct task_struct *task)
@@ -112,8 +112,8 @@ static __noinline int long_wait_lose(__u32 index, __u64 ns, int error)
 }
 
 /*
- * Notes that a wait of `task` ends now. `wait` has its times, its address, slot and part. Who sends
- * a signal from an interrupt is nobody.
+ * Notes that a wait of `task` ends now. `wait` has its times, its address, slot and part. A signal
+ * from an interrupt has no sender.
  */
 static __noinline int long_wait_note(void *ctx, struct task_struct *task, struct long_wait *wait)
 {

@@ -2,8 +2,8 @@
 /*
  * look_epoll.h: goes through the set of an epoll that a thread waits in. The tree of its items is
  * walked without its lock, so each item must name its epoll, and none is judged twice: RCU, which
- * the iterator holds, keeps items that are removed what they are. The walk is bounded for each
- * epoll and for each reading: each item takes two steps.
+ * the iterator holds, keeps removed items intact. The walk is bounded for each epoll and for each
+ * reading: each item takes two steps.
  */
 #ifndef TROCAR_BPF_LOOK_EPOLL_H
 #define TROCAR_BPF_LOOK_EPOLL_H

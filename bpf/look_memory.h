@@ -2,9 +2,9 @@
 /*
  * look_memory.h: what one reader of `looks` works on, and the read of another process's user memory
  * for it. The memory is read through its page tables (page_walk.h), so a look cannot fault and
- * waits for nobody: what is not resident is not read. A word that was read only chooses further
- * words and is compared with the executable ranges of its process; it leaves the kernel side only
- * as an address within them.
+ * waits for no other thread: what is not resident is not read. A word that was read only chooses
+ * further words and is compared with the executable ranges of its process; it leaves the kernel
+ * side only as an address within them.
  */
 #ifndef TROCAR_BPF_LOOK_MEMORY_H
 #define TROCAR_BPF_LOOK_MEMORY_H
@@ -40,7 +40,7 @@ struct look {
 	struct process_key key;
 };
 
-/* Who owes answers to connections of an epoll (look_epoll.h). */
+/* Peers that owe answers to connections of an epoll (look_epoll.h). */
 struct look_peer {
 	__u64 address[2];
 	__u32 connections, longest_ticks;

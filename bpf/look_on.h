@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_on.h: finds what a thread waits on, by the first argument of its system call: a descriptor
- * is followed in the kernel's own memory to its file, pipe or socket. The thread is in that call:
- * its table of files is its own, and what the kernel frees meanwhile (a file that another thread
- * closes) stays what it is until the iterator lets go of RCU. Of a socket the addresses are read
- * only where its family has them. A thread that ran meanwhile is not told of (looks.bpf.c).
+ * look_on.h: finds the object of a thread's wait, by the first argument of its system call: a
+ * descriptor is followed in the kernel's own memory to its file, pipe or socket. The thread is in
+ * that call: its table of files is its own, and an object that the kernel frees in the meantime (a
+ * file that another thread closes) stays intact until the iterator releases RCU. Of a socket the
+ * addresses are read only where its family has them. A thread that ran in the meantime is not
+ * reported (looks.bpf.c).
  */
 #ifndef TROCAR_BPF_LOOK_ON_H
 #define TROCAR_BPF_LOOK_ON_H
@@ -37,7 +38,7 @@ enum look_argument {
 	LOOK_ARGUMENT_SELECT,
 	LOOK_ARGUMENT_RING,
 	LOOK_ARGUMENT_FUTEXES,	  /* a list of struct futex_waitv */
-	LOOK_ARGUMENT_CHILD_KIND, /* which of all children the second argument tells */
+	LOOK_ARGUMENT_CHILD_KIND, /* the second argument selects the children */
 	LOOK_ARGUMENT_SLEEP,	  /* a time, by CLOCK_MONOTONIC */
 	LOOK_ARGUMENT_CLOCK,	  /* that by which the thread sleeps */
 	LOOK_ARGUMENT_SEMAPHORES,
@@ -111,14 +112,14 @@ __noinline int look_at_descriptor(__u32 fd)
 		on->kind = LOOK_ON_PIPE;
 	else if (mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR)
 		on->kind = LOOK_ON_FILE;
-	/* The last part of its path; of eventfd, epoll and their like what they are. */
+	/* The last part of its path; the kind of eventfd, epoll and their like. */
 	if (mode != S_IFSOCK && mode != S_IFIFO) {
 		const struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
 
 		bpf_probe_read_kernel_str(on->name, sizeof(on->name),
 					  BPF_CORE_READ(dentry, d_name.name));
 	}
-	/* They are regular files since 6.16, but for who asks. */
+	/* They are regular files since 6.16, except for their operations. */
 	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
 		on->kind = look_is_epoll(on) ? LOOK_ON_EPOLL : LOOK_ON_OTHER;
 	l->epoll.file = (__u64)file;
@@ -172,8 +173,8 @@ static __always_inline void look_at_rare(struct look_on *on, __u8 what, __u64 ar
 }
 
 /*
- * Sets what the thread waits on, by the first four arguments of its system call, which lie at the
- * end of its kernel stack, `end`.
+ * Sets the object of the thread's wait, by the first four arguments of its system call, at the end
+ * of its kernel stack, `end`.
  */
 static __always_inline void look_at_argument(struct look_record *r, __u64 argument, __u64 second,
 					     __u64 third, __u64 fourth, __u64 end)

@@ -3,8 +3,8 @@
  * look_path.h: finds the path of a file that a thread waits for, as the thread itself would name
  * it: from the file upwards by its parents and the mounts that they are in, to the root of the
  * thread, in the kernel's memory alone. Names and mounts may change meanwhile; RCU, which the
- * iterator holds, keeps them what they are. The counters of all names are read twice, so that no
- * path is told of which a part was renamed in between.
+ * iterator holds, keeps them intact. The counters of all names are read twice, so that no path is
+ * reported with a part that was renamed in between.
  */
 #ifndef TROCAR_BPF_LOOK_PATH_H
 #define TROCAR_BPF_LOOK_PATH_H
@@ -61,7 +61,7 @@ static __always_inline bool go_up(struct look_path *p)
 	}
 	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root))
 		return cross_mount(p, mount);
-	seq = BPF_CORE_READ(dentry, d_seq.seqcount.sequence); /* before what it stands for */
+	seq = BPF_CORE_READ(dentry, d_seq.seqcount.sequence); /* before its target */
 	parent = BPF_CORE_READ(dentry, d_parent);
 	n = BPF_CORE_READ(dentry, d_name.len);
 	p->end = parent == dentry ? LOOK_PATH_DETACHED : LOOK_PATH_DEEP;
@@ -96,8 +96,9 @@ static __always_inline void walk_path(struct looker *l)
 }
 
 /*
- * Whether the next name, of so many bytes with its slash, is to be told: what is left has room, or
- * it is one of the first. Else it is left out; that is not over until all that is left has room.
+ * Whether the next name, of this many bytes with its slash, is to be reported: what is left has
+ * room, or it is one of the first. Else it is left out; that is not over until all that is left has
+ * room.
  */
 static __always_inline bool has_room(struct look_path *p, __u32 bytes)
 {
@@ -167,7 +168,7 @@ static __always_inline void begin_path(struct look_path *p, const struct file___
 	p->at = p->cut = p->head = p->point = 0;
 }
 
-/* Copies what was found into the record. Nothing but the path's own bytes leaves. */
+/* Copies the result into the record. Nothing but the path's own bytes leaves. */
 static __always_inline void tell_path(const struct look_path *p, struct look_on *on)
 {
 	__u64 n = p->at;
@@ -187,8 +188,8 @@ static __always_inline void tell_path(const struct look_path *p, struct look_on 
 }
 
 /*
- * Sets what is told of the path of a file, whose address is `address`, and of the file system that
- * it is in. A global function: it is verified once.
+ * Sets the path members of the file at `address`, and those of the file system that it is in. A
+ * global function: it is verified once.
  */
 __noinline int look_at_path(__u64 address)
 {

@@ -41,8 +41,8 @@ static long look_at_polled(__u32 i, void *context)
 }
 
 /*
- * Who waits for one descriptor alone waits for the peer of that connection, as in recv(2): of unix
- * sockets and UDP nothing else tells.
+ * A thread that waits for one descriptor alone waits for the peer of that connection, as in
+ * recv(2): for unix sockets and UDP there is no other sign.
  */
 static __always_inline void look_choose_only(struct looker *l)
 {
@@ -122,8 +122,8 @@ static __always_inline long look_fetch_bits(struct looker *l, __u64 set, __u32 b
 }
 
 /*
- * Goes through the descriptors below `count` whose bits are set at `reads` or `writes`. select(2)
- * writes there as it returns, and the thread has not. A global function: it is verified once.
+ * Goes through the descriptors below `count` with bits set at `reads` or `writes`. select(2) writes
+ * there as it returns, and the thread has not. A global function: it is verified once.
  */
 __noinline int look_at_select(__u32 count, __u64 reads, __u64 writes)
 {

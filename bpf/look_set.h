@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_set.h: judges the files of a set that a thread waits for, of an epoll, poll or select: what
- * they are, and who is behind the sockets. Of the TCP connections among them that were opened from
+ * look_set.h: judges the files of a set that a thread waits for, of an epoll, poll or select: their
+ * kinds, and the peers of the sockets. Of the TCP connections among them that were opened from
  * here, those on which something was sent since something came wait for an answer of their peer.
- * The set may change meanwhile. RCU, which the iterator holds, keeps files and sockets what they
- * are; a connection that was closed has left its socket by the time that is checked.
+ * The set may change meanwhile. RCU, which the iterator holds, keeps files and sockets intact; a
+ * connection that was closed has left its socket by the time that is checked.
  */
 #ifndef TROCAR_BPF_LOOK_SET_H
 #define TROCAR_BPF_LOOK_SET_H
@@ -26,13 +26,13 @@ const volatile __u32 tick_ns __weak = LOOK_TICK_NS;
 
 #define ANON_INODE_FS_MAGIC 0x09041934ul
 
-/* An acknowledgement that comes later is none of what was sent, but the answer to a probe. */
+/* A later acknowledgement is not for the data, but the answer to a probe. */
 #define ACKNOWLEDGED_NS 1000000000ull
 
 /*
  * Returns whether something was sent since something came, and sets *ret_ticks to how long ago.
- * Both may have been in one tick. Then what came last tells: an acknowledgement alone, which begins
- * where all data ends, is one of what was sent.
+ * Both may have been in one tick. Then the last segment decides: an acknowledgement alone, which
+ * begins where all data ends, is for the data sent.
  */
 static __always_inline bool look_is_asked(const struct sock *sk, __u32 now, __u32 *ret_ticks)
 {
@@ -107,7 +107,7 @@ static __always_inline void look_at_connection(struct looker *l, const struct so
 		look_count_peer(l, ticks);
 }
 
-/* Counts a unix socket of the set, and tells of the first that was opened from here. */
+/* Counts a unix socket of the set, and reports the first that was opened from here. */
 static __always_inline void look_at_local(struct looker *l, const struct socket *socket,
 					  const struct sock *sk)
 {
@@ -124,7 +124,7 @@ static __always_inline void look_at_local(struct looker *l, const struct socket 
 		look_at_unix((__u64)socket);
 }
 
-/* Judges a socket of the set, and returns what it is (enum look_member). */
+/* Judges a socket of the set, and returns its kind (enum look_member). */
 static __always_inline __u32 look_at_set_socket(struct looker *l, const struct file *file)
 {
 	const struct socket *socket = BPF_CORE_READ(file, private_data);
@@ -155,7 +155,9 @@ static __always_inline __u32 look_at_set_socket(struct looker *l, const struct f
 	return LOOK_MEMBER_UDP;
 }
 
-/* Returns what an anonymous inode is, by the first 8 bytes of its name, which is the kernel's. */
+/*
+ * Returns the kind of an anonymous inode, by the first 8 bytes of its name, which is the kernel's.
+ */
 static __always_inline __u32 look_name_member(const struct file *file)
 {
 	static const struct {
@@ -206,7 +208,7 @@ __noinline int look_at_member(__u64 where)
 	return 0;
 }
 
-/* Begins a set: nobody is asked. */
+/* Begins a set: no peer is asked. */
 static __always_inline void look_begin_set(struct looker *l, __u32 kind)
 {
 	l->record.on.kind = kind;
@@ -216,7 +218,7 @@ static __always_inline void look_begin_set(struct looker *l, __u32 kind)
 	look_forget_unix(&l->record.on);
 }
 
-/* Makes the peer that most connections wait for the one that is told of; the others are counted. */
+/* Makes the peer that most connections wait for the reported one; the others are counted. */
 static __always_inline void look_choose_peer(struct looker *l)
 {
 	struct look_on *on = &l->record.on;

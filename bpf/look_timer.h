@@ -5,7 +5,7 @@
  * kernel stack of the thread, among the words above its stack pointer. There it is known by two
  * things that no other object has: it names this very thread, and its clock lies in the structure
  * that it names itself. What is read there stays here: only the number of the clock and the time
- * are told.
+ * are reported.
  */
 #ifndef TROCAR_BPF_LOOK_TIMER_H
 #define TROCAR_BPF_LOOK_TIMER_H
@@ -42,7 +42,7 @@ static __always_inline bool look_timer_runs(const struct hrtimer *timer)
 
 /*
  * Tells of the timer at `timer`, which may be anything. Returns whether it is one that runs: its
- * clock lies in what its clock names.
+ * clock is in the object that its clock names.
  */
 static __always_inline bool look_read_timer(struct look_on *on, const struct hrtimer *timer)
 {
@@ -80,7 +80,7 @@ static long look_try_sleeper(__u32 i, void *context)
 
 /*
  * Finds the timer of the thread that is looked at, which sleeps, below looker.stack_end. on.number
- * stays what the thread asks for where there is none. A global function: it is verified once.
+ * stays the thread's own value where there is none. A global function: it is verified once.
  */
 __noinline int look_at_sleep(void)
 {
@@ -108,7 +108,7 @@ __noinline int look_at_sleep(void)
 	return 0;
 }
 
-/* Tells of the timer behind the descriptor whose file is in looker.epoll.file. */
+/* Reports the timer of the file in looker.epoll.file. */
 static __always_inline void look_at_timerfd(struct looker *l)
 {
 	const struct file *file = (const void *)l->epoll.file;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_unix.h: tells of a unix socket its address, or that of the other end, and who opened the
- * other end. A socket keeps its peer, and the peer its address, for as long as it has it: it lets
- * go of the peer before it frees anything. So what was read counts if the socket has the same peer
- * and address afterwards. RCU, which the iterator holds, keeps pids and tasks what they are.
+ * look_unix.h: reports the address of a unix socket, or that of the other end, and the opener of
+ * the other end. A socket keeps its peer, and the peer its address, for as long as it has it: it
+ * lets go of the peer before it frees anything. So the reading counts if the socket has the same
+ * peer and address afterwards. RCU, which the iterator holds, keeps pids and tasks intact.
  */
 #ifndef TROCAR_BPF_LOOK_UNIX_H
 #define TROCAR_BPF_LOOK_UNIX_H
@@ -88,8 +88,8 @@ static __always_inline void look_forget_unix(struct look_on *on)
 
 /*
  * Sets end, path, peer_pid and peer_comm of looker.record.on by the struct socket at `where`, which
- * is a unix socket. With a scope nobody is told of who may be outside. A global function: it is
- * verified once.
+ * is a unix socket. With a scope an opener that may be outside is not reported. A global function:
+ * it is verified once.
  */
 __noinline int look_at_unix(__u64 where)
 {

@@ -2,7 +2,7 @@
 /*
  * looks.bpf.c: what an unprivileged reader may ask the kernel of threads that wait: for each thread
  * that does not run and lies in a cgroup that a session looks at, or the recorder, why and where it
- * waits, with its stacks. A thread that has not run since it was told of is said to be as before,
+ * waits, with its stacks. A thread that has not run since its last report is reported as unchanged,
  * and not walked.
  */
 #include <linux/bpf.h>
@@ -26,7 +26,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  */
 #define LOOKED_FLAGS (LOOK_RUNNABLE | LOOK_HALTED)
 
-/* What was told of a thread last. */
+/* The last report of a thread. */
 struct looked {
 	__u64 switches;
 	__u64 generation; /* of the table by which it was walked; 0: by none */
@@ -86,7 +86,7 @@ static __always_inline bool is_running(const struct task_struct *task)
 }
 
 /*
- * Returns true for a thread whose CPU the reader has taken: it has waited since the very switch
+ * Returns true for a thread that lost its CPU to the reader: it has waited since the very switch
  * that let the reader run. A switch reads the clock once (sched_info_switch, kernel/sched/stats.h).
  * Without a reader it would run, so it is no thread that waits.
  */
@@ -102,7 +102,7 @@ static __always_inline bool waits_for_reader(const struct task_struct *task)
 	return queued && queued == BPF_CORE_READ(reader, sched_info.last_arrival);
 }
 
-/* Returns the flag of what halts the thread from outside, or 0. */
+/* Returns the flag of an outside halt of the thread, or 0. */
 static __always_inline __u32 read_halt(const struct task_struct *task, __u32 state)
 {
 	switch (task_halt(state, BPF_CORE_READ(task, jobctl),
@@ -194,7 +194,7 @@ static __noinline void enter_target(struct look *l, struct task_struct *task,
 		bpf_map_delete_elem(&targets, &key);
 }
 
-/* Returns whether the thread is as it was told of last. */
+/* Returns whether the thread is unchanged since its last report. */
 static __always_inline bool is_as_before(const struct look *l, struct task_struct *task,
 					 __u32 epoch)
 {
@@ -204,7 +204,7 @@ static __always_inline bool is_as_before(const struct look *l, struct task_struc
 	       last->generation == l->generation && last->flags == (l->flags & LOOKED_FLAGS);
 }
 
-/* Keeps what was told. Without memory the thread is walked again. */
+/* Keeps the report. Without memory the thread is walked again. */
 static __always_inline void note_told(const struct look *l, struct task_struct *task, __u32 epoch)
 {
 	struct looked *last =
@@ -240,7 +240,7 @@ static __always_inline void note_fault(struct look_record *r, const struct task_
 		r->head.flags |= LOOK_FAULT;
 }
 
-/* Sets what the record says of the system call that the thread is in, and of what it waits on. */
+/* Sets the record's members of the thread's system call, and of the object of its wait. */
 static __always_inline void fill_call(struct look_record *r, struct task_struct *task)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
@@ -315,7 +315,7 @@ static __always_inline void take_stacks(struct looker *looker, struct task_struc
 		sizeof(looker->record) + (s->kernel_frames + s->user_frames) * sizeof(__u64);
 }
 
-/* Writes the reader's record, whose length is in memory and so must be bounded. */
+/* Writes the reader's record; its length is in memory and so must be bounded. */
 static __always_inline void write_record(struct seq_file *seq, struct looker *looker)
 {
 	__u64 bytes = READ_WORD(looker->record.head.bytes);

@@ -33,9 +33,9 @@ struct mm_struct___sequence {
 #pragma clang attribute pop
 
 /*
- * Returns the count of changes of the memory map plus 1; 0: it changes now, or nobody
- * counts. What was found out between two equal answers holds for both: nobody runs in what a writer
- * has put in place before it gives the lock back.
+ * Returns the count of changes of the memory map plus 1; 0: it changes now, or there is no counter.
+ * What was found out between two equal answers holds for both: no thread runs in a mapping that a
+ * writer has put in place before it releases the lock.
  */
 static __always_inline __u64 map_changes_count(const struct mm_struct *mm)
 {

@@ -43,7 +43,7 @@ static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *v
 
 /*
  * Returns the shift of vm_pgoff, which counts pages. No BTF has their size: it is fixed on x86-64,
- * and elsewhere the loader says it (arm64 has 4, 16 or 64 KiB).
+ * and elsewhere the loader sets it (arm64 has 4, 16 or 64 KiB).
  */
 static __always_inline __u32 page_shift(void)
 {

@@ -19,7 +19,7 @@
 struct mapping_scratch {
 	/* Of the process (read_process): */
 	__u64 mm, exe; /* kernel addresses of its memory and of the executable's inode */
-	__u64 vdso;    /* address of the vDSO; ~0: there is none, or the kernel does not say */
+	__u64 vdso;    /* address of the vDSO; ~0: there is none, or the kernel does not have it */
 	__u64 written; /* bytes of this reading; here the verifier does not follow the number */
 	union {
 		struct mapping_record record;
@@ -33,8 +33,8 @@ static __always_inline __u32 pad_bytes(__u32 bytes)
 }
 
 /*
- * Reads what write_mapping needs of the process, once before its mappings: newer verifiers search
- * BTF at each load of a kernel pointer, and a load in a loop is verified in each pass. An execve(2)
+ * Reads the process's data for write_mapping, once before its mappings: newer verifiers search BTF
+ * at each load of a kernel pointer, and a load in a loop is verified in each pass. An execve(2)
  * that follows shows in task->mm.
  */
 static __always_inline void read_process(struct mapping_scratch *s, struct task_struct *task)
@@ -78,7 +78,7 @@ static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct 
 	if (bytes > MAPPING_PATH_BYTES)
 		return;
 	/*
-	 * d_path() builds the string from the end of the buffer: clear what it left behind the
+	 * d_path() builds the string from the end of the buffer: clear its leftovers after the
 	 * path.
 	 */
 	__builtin_memset(s->record.path + bytes, 0, RECORD_ALIGN);
@@ -119,7 +119,7 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	return sizeof(s->record) + bytes;
 }
 
-/* Writes a record that is no mapping and says where to continue. */
+/* Writes a record that is no mapping, with the place to continue. */
 static __always_inline void write_continuation(struct seq_file *seq, struct task_struct *task,
 					       __u64 from)
 {

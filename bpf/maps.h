@@ -178,8 +178,8 @@ struct {
 } unwind_claims __weak SEC(".maps");
 
 /*
- * The processes whose mappings one walk of `vmas` lists, by process id, where the kernel has to be
- * walked. Not preallocated: elsewhere it stays empty.
+ * The processes with mappings that one walk of `vmas` lists, by process id, where the kernel has to
+ * be walked. Not preallocated: elsewhere it stays empty.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * neighbours.h: counts who has the CPUs while a session runs: the time of every tick goes to the
- * cgroup of the task that it met, to idle_ns, or to a counter of what was not told apart. So the
- * sum of all is the time of all CPUs, as far as they ticked.
+ * neighbours.h: counts the users of the CPUs while a session runs: the time of every tick goes to
+ * the cgroup of the task that it met, to idle_ns, or to a counter of unlisted time. So the sum of
+ * all is the time of all CPUs, as far as they ticked.
  */
 #ifndef TROCAR_BPF_NEIGHBOURS_H
 #define TROCAR_BPF_NEIGHBOURS_H
@@ -28,7 +28,9 @@ struct {
 	__type(value, struct neighbour);
 } neighbours SEC(".maps");
 
-/* The same time by CPU: who had the very CPUs that a cgroup ran on. Has the same keys. */
+/*
+ * The same time by CPU: the cgroups that had the very CPUs that a cgroup ran on. Has the same keys.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, NEIGHBOURS_MAX);
@@ -47,7 +49,7 @@ static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
 		bpf_map_update_elem(&neighbour_cpus, &cgroup, &period_ns, BPF_NOEXIST);
 }
 
-/* Notes what the current task's cgroup is below: it may be gone when the session ends. */
+/* Notes the directories above the current task's cgroup: it may be gone when the session ends. */
 static __always_inline void note_above(__u64 cgroup)
 {
 	struct neighbour *n = bpf_map_lookup_elem(&neighbours, &cgroup);
@@ -129,9 +131,9 @@ static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period
 }
 
 /*
- * Counts the time `period_ns` of a tick for the current task, whose cgroup is `cgroup`. Call it
- * while control.sessions is not 0. Not inlined: a tick without a session would have to fetch the
- * code behind it from another cache line. A global function: the verifier checks it once.
+ * Counts the time `period_ns` of a tick for the current task, of the cgroup `cgroup`. Call it while
+ * control.sessions is not 0. Not inlined: a tick without a session would have to fetch the code
+ * behind it from another cache line. A global function: the verifier checks it once.
  */
 __weak __noinline int neighbours_count(__u64 cgroup, __u32 slot, __u64 period_ns)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * oom.bpf.c: tells at once of a process of a watch that the kernel kills because memory ran out:
- * what it had, who wanted the memory, and whose limit was reached. The program is attached for good
- * and costs nothing until somebody is killed.
+ * oom.bpf.c: reports at once a process of a watch that the kernel kills because memory ran out: its
+ * memory, the process that asked for memory, and the cgroup with the reached limit. The program is
+ * attached for good and costs nothing until a process is killed.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -41,9 +41,9 @@ static __always_inline struct mem_cgroup *find_group(const struct task_struct *t
 }
 
 /*
- * Sets whose limit was reached. While the kernel kills for the limit of a memory cgroup it holds
- * oom_lock of that one and of all below it (mem_cgroup_oom_trylock of mm/memcontrol-v1.c), so the
- * outermost locked one is it. Without the member nothing is said.
+ * Sets the cgroup with the reached limit. While the kernel kills for the limit of a memory cgroup
+ * it holds oom_lock of that one and of all below it (mem_cgroup_oom_trylock of mm/memcontrol-v1.c),
+ * so the outermost locked one is it. Without the member nothing is set.
  */
 static __always_inline void find_limit(const struct task_struct *task, struct oom_victim *v)
 {
@@ -107,8 +107,8 @@ static __always_inline void fill_victim(const struct task_struct *task, __u32 sl
 }
 
 /*
- * `task` is a thread of the victim, which still has its memory; who runs here is whoever wanted
- * more. Its process may have threads in other cgroups: that of this thread counts.
+ * `task` is a thread of the victim, which still has its memory; the running process is the one that
+ * asked for more. Its process may have threads in other cgroups: that of this thread counts.
  */
 SEC("tp_btf/mark_victim")
 int BPF_PROG(on_oom, struct task_struct *task)

@@ -3,8 +3,8 @@
  * orc.h: finds how the kernel's stack continues from an address of its code, in the tables by which
  * the kernel unwinds itself (ORC, Documentation/arch/x86/orc-unwinder.rst). A search in them meets
  * a dozen cold cache lines, so each row that was found stays in `orc_rows`, in eight bytes with its
- * address: a frame that was met before costs one line. Both maps are private: nobody but the kernel
- * side reads or writes them.
+ * address: a frame that was met before costs one line. Both maps are private: only the kernel side
+ * reads or writes them.
  */
 #ifndef TROCAR_BPF_ORC_H
 #define TROCAR_BPF_ORC_H
@@ -37,7 +37,7 @@ _Static_assert(ORC_LEAVES <= ORC_CALLS, "not all rows are forgotten");
  * bp is at (a register) + 8 * BP.
  */
 #define ORC_ROW_VALID	 (1u << 31) /* else there is none, or one that orc.h does not follow */
-#define ORC_ROW_PLAIN	 (1u << 27) /* as mark_plain says */
+#define ORC_ROW_PLAIN	 (1u << 27) /* as in mark_plain */
 #define ORC_ROW_SIGNAL	 (1u << 26) /* its caller was interrupted and not called */
 #define ORC_ROW_KIND(r)	 ((r) >> 24 & 3)
 #define ORC_ROW_SAVED(r) ((r) >> 22 & 3)
@@ -92,7 +92,7 @@ struct {
  * frame is most often the next one, in the same cache line. Those of leaves, which are many and
  * take no room from the others, have two places for each hash. A row is written as a whole, so that
  * readers need no lock. The value is so small that the kernel takes it from its own mapping, of
- * large pages: most of what a cold walk waits for is the way to a page.
+ * large pages: a cold walk waits most for the way to a page.
  */
 struct orc_rows {
 	__u64 calls[ORC_CALLS];
@@ -314,7 +314,7 @@ static __always_inline __u32 pack_offsets(const struct orc_entry *entry)
 
 /*
  * Returns ORC_ROW_PLAIN where the frame was called, lies at an offset from SP or BP, and saved bp
- * in itself or not at all; else 0. Most rows are so, and one bit tells it instead of four tests.
+ * in itself or not at all; else 0. Most rows are so, and one bit marks it instead of four tests.
  */
 static __always_inline __u32 mark_plain(__u32 row)
 {

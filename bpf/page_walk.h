@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * page_walk.h: reads the memory of another process through its page tables. Such a read cannot
- * fault and so waits for nobody. bpf_copy_from_user_task waits for each page that is not resident,
- * as long as the server of its file likes (a FUSE server, for example). Memory that is not resident
- * is not read. x86-64 only; on other machines every read fails.
+ * fault and so waits for no other thread. bpf_copy_from_user_task waits for each page that is not
+ * resident, as long as the server of its file likes (a FUSE server, for example). Memory that is
+ * not resident is not read. x86-64 only; on other machines every read fails.
  *
  * Page tables hold physical addresses, and where the kernel maps physical memory differs from boot
  * to boot. page_layout.bpf.c finds the place once, when the loader runs it.

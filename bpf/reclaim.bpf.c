@@ -2,9 +2,9 @@
 /*
  * reclaim.bpf.c: for how long threads look for memory themselves, and for how long they are made to
  * wait because too many pages are dirty: exactly, by cgroup. The programs are attached for the
- * length of a session. They count all cgroups: who else was short of memory is what a session wants
- * to know. No stack is taken here: reclaim runs with interrupts on, where a tick would meet the
- * memory of a half-taken one; looks tell who is in it (LOOK_MEMORY).
+ * length of a session. They count all cgroups: a session wants to know the other cgroups that were
+ * short of memory. No stack is taken here: reclaim runs with interrupts on, where a tick would meet
+ * the memory of a half-taken one; looks find the threads in it (LOOK_MEMORY).
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -32,7 +32,7 @@ const volatile __u32 dirty_pause_at = 0;
 #define PAUSE_OF_8  6
 #define PAUSE_OF_12 10
 
-/* A thread sleeps so soon after it was told to wait, or it was not told so for this sleep. */
+/* A thread sleeps this soon after the order to wait, or the order was not for this sleep. */
 #define SOON_NS 1000000
 
 /* Both are empty and have no memory outside of sessions. The consumer empties them. */
@@ -96,7 +96,7 @@ static __always_inline bool is_off(__u64 now_ns)
 	return !c || watch_lookup_is_stale(c, now_ns);
 }
 
-/* Sets whose stretch it is. A kernel thread reclaims for nobody: false. */
+/* Sets the cgroup of the stretch. A kernel thread reclaims for no cgroup: false. */
 static __always_inline bool find_asker(struct task_struct *task, struct reclaim_open *ret_open)
 {
 	if (task->flags & PF_KTHREAD)
@@ -161,7 +161,7 @@ static __noinline int add_stretch(const struct reclaim_open *open, __u32 kind, _
 	return 0;
 }
 
-/* Counts an end whose begin was before the programs were attached, or found no room. */
+/* Counts an end with a begin before the programs were attached, or that found no room. */
 static __noinline int add_orphan(struct task_struct *task, __u32 kind, __u64 now_ns)
 {
 	struct reclaim_open open = { .slot = NO_SLOT };
@@ -242,7 +242,7 @@ static __always_inline __u32 device_of(const struct bdi_writeback *wb)
 
 /*
  * Notes that the current thread has to wait before it writes on. There is no tracepoint behind the
- * wait: it ends where the thread comes to a CPU again. A pause of nothing is told of too, and no
+ * wait: it ends where the thread comes to a CPU again. A pause of nothing is reported too, and no
  * wait.
  */
 SEC("tp_btf/balance_dirty_pages")
@@ -260,7 +260,7 @@ int dirty_pause(__u64 *ctx)
 	return pause > 0 ? begin_stretch(RECLAIM_THROTTLE, device_of(wb)) : 0;
 }
 
-/* The thread leaves its CPU: for the pause that it was told of, or that pause was none. */
+/* The thread leaves its CPU: for the reported pause, or that pause was none. */
 static __noinline int leave_cpu(struct task_struct *task, __u64 now_ns)
 {
 	struct reclaim_open_key key = { .tid = task->pid, .kind = RECLAIM_THROTTLE };
@@ -292,7 +292,7 @@ static __noinline int come_to_cpu(struct task_struct *task, __u64 now_ns)
 }
 
 /*
- * Who is made to wait sleeps in an io wait, and in_iowait stays set until the thread runs again: so
+ * A throttled thread sleeps in an io wait, and in_iowait stays set until the thread runs again: so
  * all other switches cost two loads.
  */
 SEC("tp_btf/sched_switch")

@@ -3,7 +3,8 @@
  * sampler.bpf.c: samples the task that a CPU_CLOCK event interrupts. The program runs in interrupt
  * context on every CPU, for every task, so the cheapest test comes first: when nothing is watched
  * it is one load, for a task of another cgroup one hash lookup that misses and one more load; only
- * then does it read more. While a session runs it also counts whose time a tick is (neighbours.h).
+ * then does it read more. While a session runs it also counts the cgroup of each tick
+ * (neighbours.h).
  */
 #include <linux/errno.h>
 
@@ -81,7 +82,7 @@ static __always_inline bool skips_recorder_tick(const struct control *c, __u32 i
 /*
  * Adds a process that has no entry to `targets`, so that the consumer reads its mappings. Returns
  * true when this call added it. Not inlined, as all that few ticks need: at a tick no code is in a
- * cache, and what it runs should lie together.
+ * cache, and its code should be together.
  */
 static __noinline bool enter_target(const struct tick *t)
 {
@@ -90,7 +91,7 @@ static __noinline bool enter_target(const struct tick *t)
 				.generation = READ_WORD(t->control->generation) };
 	int r; /* not long: before 6.4 the upper half of a map operation's result is garbage */
 
-	/* on_exit has deleted the entry or is about to: nobody would delete a new one. */
+	/* on_exit has deleted the entry or is about to: nothing would delete a new one. */
 	if (t->task->flags & PF_EXITING)
 		return false;
 	process_marks_set(t->key.tgid);
@@ -326,7 +327,7 @@ static __always_inline void take_sample(const struct tick *t)
  * Returns true when the user registers belong to memory that is there. They do not in a kernel
  * thread, nor in a thread of the process that never was in user mode, nor late in exit(2), which
  * drops the memory (exit_mm of kernel/exit.c), nor in execve(2) from when it leaves the old memory,
- * whose release may take long, until the new program is in its place (load_elf_binary of
+ * with a release that may take long, until the new program is in its place (load_elf_binary of
  * fs/binfmt_elf.c sets start_code).
  */
 static __always_inline bool has_user_memory(struct task_struct *task)
@@ -462,7 +463,7 @@ static __always_inline void handle_watched_tick(struct tick *t)
 SEC("perf_event")
 int sampler(struct bpf_perf_event_data *ctx)
 {
-	struct tick t; /* not zeroed: each tick of somebody else would pay for it */
+	struct tick t; /* not zeroed: each tick of another process would pay for it */
 	bool watched;
 
 	t.ctx = ctx;

@@ -19,7 +19,7 @@
 #include "bpf/maps.h"
 
 #define SCOPE_LEVELS   32 /* of a path that are compared; a prefix has no more levels than bytes */
-#define SCOPE_VERDICTS 4096 /* cgroups whose answer is cached */
+#define SCOPE_VERDICTS 4096 /* cgroups with a cached answer */
 
 /* The loader sets it before it loads: when 0, the verifier removes the test from the programs. */
 const volatile __u32 scoped __weak = 0;

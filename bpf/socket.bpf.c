@@ -6,8 +6,8 @@
  * A look walks over the table of descriptors of each process, and takes neither a reference nor a
  * lock, of a file or of a socket: iter/task_file would close files on behalf of their processes,
  * and iter/tcp locks each socket, which its process may hold for as long as its memory faults. RCU,
- * which the iterator holds, keeps tables, files and sockets what they are; a file names its socket,
- * and that is compared again after all was read.
+ * which the iterator holds, keeps tables, files and sockets intact; a file names its socket, and
+ * that is compared again after all was read.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -30,7 +30,7 @@ const volatile __u32 socket_files = SOCKET_FILES_MAX;
 const volatile __u32 socket_pass_files = SOCKET_PASS_FILES;
 const volatile __u32 socket_pass_sockets = SOCKET_PASS_SOCKETS;
 
-/* What looks have told; drained after each read. */
+/* The last reports of looks; drained after each read. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, SOCKET_LOOKS_BYTES);
@@ -39,7 +39,7 @@ struct {
 /* Where a reading is. */
 struct socket_walk {
 	__u64 reading;	   /* that the rest is about */
-	__u64 task;	   /* whose descriptors are walked; 0: nobody's */
+	__u64 task;	   /* with the descriptors that are walked; 0: nobody's */
 	__u64 files;	   /* the table that was walked last: threads share it */
 	__u64 fds, map;	   /* of that table: the files, and which are open; valid in one call */
 	__u64 bits;	   /* of the word that is walked: what is left of it */
@@ -76,7 +76,7 @@ static __always_inline __u32 above_zero(__u32 difference)
 	return (__s32)difference < 0 ? 0 : difference;
 }
 
-/* Sets what waits in the queues of a connection, and since when. */
+/* Sets the lengths of a connection's queues, and since when they wait. */
 static __always_inline void fill_queues(struct socket_record *r, const void *socket)
 {
 	const struct tcp_sock___socket *tcp = socket;
@@ -123,7 +123,7 @@ static __always_inline bool is_foreign(const struct sock___socket *sk, __u32 ind
 	return !watch_lookup(id, &other) || other != index;
 }
 
-/* Sets all of the record that tells of a socket but `begun_ns` and `way`. */
+/* Sets all of a socket's record but `begun_ns` and `way`. */
 static __always_inline void fill_record(struct socket_walk *w, const void *socket)
 {
 	const struct sock___socket *sk = socket;
@@ -156,7 +156,7 @@ static __always_inline __u8 way_of(const void *socket, __u8 state)
 	return state == TCP_SYN_SENT || socket_is_opened(socket) ? SOCKET_OPENED : SOCKET_ACCEPTED;
 }
 
-/* Follows a socket that nobody has met, from now on. NULL without room. */
+/* Follows a new socket, from now on. NULL without room. */
 static __always_inline struct socket_open *begin_following(const struct socket_walk *w,
 							   __u64 address)
 {
@@ -174,7 +174,7 @@ static __always_inline struct socket_open *begin_following(const struct socket_w
 	return open;
 }
 
-/* Adds what a socket has counted to the sums, and says what is known of its begin. */
+/* Adds the counts of a socket to the sums, and sets the known begin. */
 static __always_inline void settle_socket(struct socket_walk *w, struct socket_open *open)
 {
 	struct socket_record *r = &w->record;
@@ -187,7 +187,7 @@ static __always_inline void settle_socket(struct socket_walk *w, struct socket_o
 	socket_settle(open, &w->key, &w->counted);
 }
 
-/* Reads all that the record says of a connection or listener. */
+/* Reads all members of the record of a connection or listener. */
 static __always_inline void read_socket(struct socket_walk *w, const struct sock *sk, __u8 state)
 {
 	struct socket_record *r = &w->record;
@@ -235,8 +235,8 @@ static __always_inline void tell_socket(struct socket_walk *w, const struct sock
 }
 
 /*
- * Looks at the file of a descriptor of the process that is walked, and tells of it where it is a
- * socket of TCP. A global function: it is verified once, and not in each walk.
+ * Looks at the file of a descriptor of the walked process, and reports it where it is a TCP socket.
+ * A global function: it is verified once, and not in each walk.
  */
 __noinline int socket_at(__u32 fd)
 {
@@ -390,8 +390,8 @@ static __always_inline bool look_at_process(struct socket_walk *w, struct task_s
 }
 
 /*
- * Tells of all sockets of TCP of watches that sessions run on. Returning 1 ends the read of who
- * reads, and the next one begins with the same task (bpf_seq_read in kernel/bpf/bpf_iter.c).
+ * Tells of all sockets of TCP of watches that sessions run on. Returning 1 ends the reader's read,
+ * and the next one begins with the same task (bpf_seq_read in kernel/bpf/bpf_iter.c).
  */
 SEC("iter/task")
 int sockets(struct bpf_iter__task *ctx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* socket_opened.h: tells a connection that was opened from here from one that was accepted. */
+/* socket_opened.h: distinguishes a connection that was opened from here from an accepted one. */
 #ifndef TROCAR_BPF_SOCKET_OPENED_H
 #define TROCAR_BPF_SOCKET_OPENED_H
 
@@ -16,7 +16,7 @@
 /*
  * Returns whether the connection was opened from here, and not accepted: connect(2) takes a port
  * for itself alone (fastreuse, net/ipv4/inet_hashtables.c), and an accepted one has its listener's.
- * A port that bind(2) gave to a client is told by its number.
+ * A port that bind(2) gave to a client is recognised by its number.
  */
 static __always_inline bool socket_is_opened(const struct sock *sk)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * socket_read.h: reads what a socket of TCP says of itself, without its lock: who it is connected
- * to, and what it has counted so far. Members that belong together may be of two moments, some
- * nanoseconds apart, as in what `ss` shows of queues.
+ * socket_read.h: reads the members of a TCP socket, without its lock: its peer, and its counts so
+ * far. Members that belong together may be of two moments, some nanoseconds apart, as in the queues
+ * that `ss` shows.
  */
 #ifndef TROCAR_BPF_SOCKET_READ_H
 #define TROCAR_BPF_SOCKET_READ_H
@@ -28,7 +28,7 @@ struct socket_counted {
 	__u32 drops;	  /* of a listener */
 };
 
-/* Who a socket is. */
+/* The identity of a socket. */
 struct socket_ends {
 	__u8 local[16], peer[16];
 	__u16 local_port, peer_port;
@@ -82,7 +82,7 @@ static __always_inline void socket_read_ends(const void *socket, struct socket_e
 		__builtin_memset(ends->local, 0, sizeof(ends->local));
 }
 
-/* Sets the key of what is counted of such sockets. */
+/* Sets the key of the counts of such sockets. */
 static __always_inline void socket_make_key(const struct socket_ends *ends, __u32 slot, __u8 way,
 					    struct socket_key *key)
 {
@@ -96,7 +96,7 @@ static __always_inline void socket_make_key(const struct socket_ends *ends, __u3
 		__builtin_memcpy(key->address, ends->peer, sizeof(key->address));
 }
 
-/* Returns the jiffies in which what is to be sent waited for room at the peer. */
+/* Returns the jiffies in which data waited for room at the peer. */
 static __always_inline __u32 socket_full_ticks(const void *socket, bool *ret_is_full)
 {
 	const struct tcp_sock___socket *tcp = socket;
@@ -128,8 +128,9 @@ static __always_inline bool socket_end_is_sent(const void *socket, __u8 state)
 }
 
 /*
- * Sets what a connection in `state` has counted. What was sent is what is acknowledged and what is
- * not: bytes_sent also has what the own queues threw away. The end of a stream is no byte.
+ * Sets the counts of a connection in `state`. The sent bytes are the acknowledged and the
+ * unacknowledged ones: bytes_sent also has bytes that the own queues dropped. The end of a stream
+ * is no byte.
  */
 static __always_inline void socket_read_counted(const void *socket, __u8 state,
 						struct socket_counted *counted)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * socket_state.bpf.c: which connections of TCP of watched cgroups begin, fail and end, and what
- * they had sent and got by then. The broker attaches the program for the length of a session. It
- * runs where the kernel changes the state of a socket, mostly in an interrupt: whose socket it is,
- * the socket itself tells (sk_cgrp_data), which has the cgroup of who made it, or its listener.
+ * socket_state.bpf.c: the begin, the failure and the end of TCP connections of watched cgroups, and
+ * their bytes by then. The broker attaches the program for the length of a session. It runs where
+ * the kernel changes the state of a socket, mostly in an interrupt: the socket itself has its
+ * cgroup (sk_cgrp_data), that of the process that made it, or its listener's.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -17,7 +17,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Returns what of a connection that was not made is counted. */
+/* Returns the count of a connection that was not made. */
 static __always_inline __u32 failure_of(int error)
 {
 	switch (error) {
@@ -46,8 +46,8 @@ static __always_inline int begin_connect(__u64 address, __u32 index)
 }
 
 /*
- * A connection is established. What an accepted one has in the table is of another socket, whose
- * end was missed.
+ * A connection is established. An entry of an accepted one in the table is of another socket with a
+ * missed end.
  */
 static __noinline int begin_connection(const void *socket, __u64 address, __u32 index, bool opened)
 {
@@ -113,7 +113,7 @@ static __noinline int end_socket(const void *socket, __u64 address, __u32 index,
 		socket_make_key(&ends, index, SOCKET_OPENED, &key);
 		socket_add(socket_sums_of(&key), index, failure_of(error), 1);
 	} else if (!open && oldstate != TCP_LISTEN && oldstate != TCP_SYN_RECV) {
-		/* Which of the two ends opened it nobody knows any more. */
+		/* Which of the two ends opened it is not known any more. */
 		socket_add_rest(index, SOCKET_ENDED, 1);
 		socket_add_rest(index, SOCKET_UNSEEN, 1);
 	} else if (open) {
@@ -141,7 +141,7 @@ int BPF_PROG(socket_state, const struct sock___socket *sk, int oldstate, int new
 	    oldstate == newstate || sk->sk_protocol != PROTOCOL_TCP ||
 	    !bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
 		return 0;
-	/* Whoever runs here may be an interrupt's bystander: the socket knows whose it is. */
+	/* The running thread may be an interrupt's bystander: the socket has its cgroup. */
 	cgroup = sk->sk_cgrp_data.cgroup;
 	if (!c || !cgroup || !watch_lookup(cgroup->kn->id, &index) || !socket_is_captured(index) ||
 	    !scope_allows(cgroup) || watch_lookup_is_stale(c, bpf_ktime_get_ns()))

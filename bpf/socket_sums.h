@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * socket_sums.h: what is counted of sockets of TCP, by watch and peer, and which sockets it is
- * counted of. A socket that is followed has an element in `socket_open` with what it had counted
- * when that was added to the sums last: so looks at it, and its end, add the difference, however
- * many sessions there are. The map is by the address of the socket, which never leaves the kernel
- * side: it is private, and emptied here.
+ * counted of. A followed socket has an element in `socket_open` with its counts when they were last
+ * added to the sums: so looks at it, and its end, add the difference, however many sessions there
+ * are. The map is by the address of the socket, which never leaves the kernel side: it is private,
+ * and emptied here.
  */
 #ifndef TROCAR_BPF_SOCKET_SUMS_H
 #define TROCAR_BPF_SOCKET_SUMS_H
@@ -18,8 +18,8 @@
 /* A socket that is followed. */
 struct socket_open {
 	__u64 asked_ns; /* when connect(2) began; 0: it is not known */
-	__u64 begun_ns; /* when it was established; 0: before anybody looked */
-	__u64 reading;	/* that has told of it last */
+	__u64 begun_ns; /* when it was established; 0: before the first look */
+	__u64 reading;	/* that has reported it last */
 	struct socket_counted counted;
 	__u32 slot; /* of the nearest watch when it was met */
 	__u8 way;   /* enum socket_way */
@@ -79,7 +79,7 @@ static __always_inline struct socket_sums *socket_sums_of(const struct socket_ke
 	return table_get(&socket_sums, TABLE_SOCKET_SUMS, key->slot, key, &no_socket_sums, &error);
 }
 
-/* Counts what is not told, in the watch and those around it. */
+/* Counts unreported events, in the watch and those around it. */
 __weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 {
 	__u64 at = loss;
@@ -108,7 +108,7 @@ __weak __noinline int socket_count_unfollowed(__u32 index, int error)
 	return 0;
 }
 
-/* Adds what has no room in `socket_sums`, likewise. */
+/* Adds counts without room in `socket_sums`, likewise. */
 __weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
 {
 	__u64 at = what;
@@ -169,7 +169,7 @@ static __always_inline __u32 socket_grow32(__u32 *known, __u32 now)
 	return (__s32)(now - before) > 0 ? now - before : 0;
 }
 
-/* Adds what the socket has counted since that was done last. */
+/* Adds the socket's counts since the last time. */
 static __always_inline void socket_settle(struct socket_open *open, const struct socket_key *key,
 					  const struct socket_counted *now)
 {

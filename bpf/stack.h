@@ -79,7 +79,7 @@ struct {
 	__type(value, struct stack_buffer);
 } stack_scratch __weak SEC(".maps");
 
-/* Private: a frame may be resolved only by what the kernel side itself has found. */
+/* Private: a frame may be resolved only by the kernel side's own findings. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -209,9 +209,9 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 }
 
 /*
- * Walks the user stack of the current task, whose process has `key`, by table `number`, and puts it
- * at `frames` + at of stack_scratch. Returns its bytes; 0 when that table is not one of this
- * process. A global function: the verifier checks it once, and not behind each way to it.
+ * Walks the user stack of the current task, of the process `key`, by table `number`, and puts it at
+ * `frames` + at of stack_scratch. Returns its bytes; 0 when that table is not one of this process.
+ * A global function: the verifier checks it once, and not behind each way to it.
  */
 __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 number)
 {
@@ -292,9 +292,8 @@ static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b
 }
 
 /*
- * Returns how many of the `count` frames, whose build-ids are at `frames` + at of stack_scratch and
- * whose addresses are at STACK_ADDRESSES, may leave the kernel side. A global function, as
- * stack_walk.
+ * Returns how many of the `count` frames, with build-ids at `frames` + at of stack_scratch and
+ * addresses at STACK_ADDRESSES, may leave the kernel side. A global function, as stack_walk.
  */
 __weak __noinline int stack_check_callers(__u32 at, __u32 count)
 {
@@ -367,7 +366,7 @@ struct stack_owner {
 /*
  * Fetches the user stack, if `want` (enum stack_want) names it, into b->frames, behind the
  * sample.kernel_frames that stand there. Sets user_frames, user_error and stop_reason of b->sample,
- * and those of its flags that say what the frames are. Returns the bytes of all frames, at most
+ * and those of its flags that describe the frames. Returns the bytes of all frames, at most
  * sizeof(b->frames). A stack that is not wanted or is empty has 0 frames and no error
  * (bpf_get_stack, kernel/bpf/stackmap.c).
  */

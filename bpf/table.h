@@ -6,8 +6,8 @@
  * is held on this CPU). The second reason passes: the next event of the same key tries again.
  *
  * The room of a table is shared by owner of the watch that an element is for: one owner may not
- * fill it (TABLE_SHARE), and what it loses then is its own. Only elements that are made or
- * removed are counted, so events of known keys cost nothing more.
+ * fill it (TABLE_SHARE), and its losses then are its own. Only elements that are made or removed
+ * are counted, so events of known keys cost nothing more.
  */
 #ifndef TROCAR_BPF_TABLE_H
 #define TROCAR_BPF_TABLE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* target_match.h: finds the rule that a process matches now, as far as the kernel side can tell. */
+/* target_match.h: finds the rule that a process matches now, as far as the kernel side knows. */
 #ifndef TROCAR_BPF_TARGET_MATCH_H
 #define TROCAR_BPF_TARGET_MATCH_H
 
@@ -14,7 +14,10 @@ struct target_match {
 	__u32 rule, generation;
 };
 
-/* Finds what the name of the process matches. Not inlined: nearly all that tick have an entry. */
+/*
+ * Finds the rule that the name of the process matches. Not inlined: nearly all that tick have an
+ * entry.
+ */
 static __noinline void match_name(struct task_struct *task, const struct control *c,
 				  struct target_match *ret_match)
 {
@@ -34,10 +37,10 @@ static __noinline void match_name(struct task_struct *task, const struct control
 }
 
 /*
- * Finds what the process of `task` matches: what its entry `target` says, or, when `targets` had no
- * room for it (NULL), what its name says. Every process whose name has matched is marked, so one
- * without a mark costs no lookup in the tries. The flag is computed without a branch: the verifier
- * would check all code behind one twice.
+ * Finds the rule that the process of `task` matches: by its entry `target`, or, when `targets` had
+ * no room for it (NULL), by its name. Every process with a matched name is marked, so one without a
+ * mark costs no lookup in the tries. The flag is computed without a branch: the verifier would
+ * check all code behind one twice.
  */
 static __always_inline void target_match_find(struct task_struct *task, const struct target *target,
 					      const struct control *c,

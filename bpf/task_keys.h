@@ -68,7 +68,7 @@ _Static_assert(__builtin_offsetof(struct task_name, key.comm) == 8, "comm is not
 /*
  * Copies the name of `task` by two loads to `name`, which is aligned for them: a helper costs as
  * much as all else of a test. The kernel pads the name with zeros (__set_task_comm), and no rule
- * compares what may follow the NUL.
+ * compares bytes after the NUL.
  */
 static __always_inline void task_keys_copy_name(struct task_struct *task, char *ret_name)
 {
@@ -96,7 +96,7 @@ static __always_inline bool task_keys_read_name(const char *comm, struct task_na
 
 /*
  * Returns the rule for `name` in trie `which` (0 = a, else b), or NULL. All 16 bytes are compared,
- * so a rule whose key holds the terminating NUL matches exactly.
+ * so a rule with the terminating NUL in its key matches exactly.
  */
 static __always_inline struct rule_value *task_keys_find_rule(const struct task_name *name,
 							      __u32 which)

@@ -52,8 +52,8 @@ static __always_inline __u32 tick_call_number(struct task_struct *task, bool in_
 }
 
 /*
- * Returns SAMPLE_MEMORY_STALL when `task` runs in what pressure counts as a memory stall: it
- * reclaims, compacts, or reads back what was thrown out.
+ * Returns SAMPLE_MEMORY_STALL when `task` runs in a memory stall as pressure counts them: it
+ * reclaims, compacts, or reads evicted pages back.
  */
 static __always_inline __u32 tick_call_stall(const struct task_struct *task)
 {

@@ -16,7 +16,7 @@
 
 /*
  * Where the stacks of a thread may end, as the kernel knows it: neither the consumer nor the memory
- * of the process has a say.
+ * of the process has any influence.
  */
 struct unwind_bounds {
 	__u64 main;	 /* start of the main thread's stack (mm_struct.start_stack); 0: none */
@@ -74,7 +74,7 @@ static __attribute__((always_inline)) inline __u64 unwind_stack_top(const struct
 	return sp + room;
 }
 
-/* Begins a walk at `f`, whose registers and bounds the caller has set. */
+/* Begins a walk at `f`, with registers and bounds set by the caller. */
 static __attribute__((always_inline)) inline void unwind_begin(struct unwind_frame *f)
 {
 	f->top = unwind_stack_top(&f->bounds, f->sp);
@@ -128,8 +128,8 @@ static __attribute__((always_inline)) inline long unwind_read_kept(struct unwind
 
 /*
  * Returns the rule for `pc`, an address less the table's base, or UNWIND_RULE_NONE. The search has
- * no branch on what it reads: with branches the verifier would follow every path through the
- * halvings.
+ * no branch on the words that it reads: with branches the verifier would follow every path through
+ * the halvings.
  */
 static __attribute__((always_inline)) inline __u32 unwind_search(const struct unwind_place *place,
 								 __u64 pc)
@@ -231,7 +231,7 @@ unwind_find_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa
 }
 
 /*
- * Steps `f` to its caller for a leaf whose return address is in a register. Its frame may have no
+ * Steps `f` to its caller for a leaf with its return address in a register. Its frame may have no
  * bytes.
  */
 static __attribute__((always_inline)) inline enum unwind_end
@@ -276,7 +276,7 @@ static __attribute__((always_inline)) inline __u32 unwind_is_sigreturn(__u64 pc)
 
 /*
  * Steps `f` to the frame that a signal interrupted, by the registers that the kernel saved at the
- * handler's stack pointer. The rule only says that this is a signal frame, and the code must be
+ * handler's stack pointer. The rule only claims that this is a signal frame, and the code must be
  * that of one too. The handler ran on the interrupted stack or on its alternate stack. In the
  * second case the interrupted stack must be one that the kernel knows, because any word could be in
  * the place of its stack pointer.
@@ -312,8 +312,8 @@ unwind_apply_signal(struct unwind_frame *f)
 
 /*
  * Steps `f` to its caller by `rule`. Returns UNWIND_END_NONE, or why there is no caller; then only
- * the stack copy of *f has changed. Whatever the rule says, what every ABI guarantees must hold:
- * frames ascend on one stack, and what a frame has saved lies inside of it.
+ * the stack copy of *f has changed. For any rule, the guarantees of every ABI must hold: frames
+ * ascend on one stack, and a frame's saved registers are inside of it.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
@@ -354,9 +354,9 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 }
 
 /*
- * Does what unwind_apply does where the rule is of the kind that nearly all have: the CFA is an
- * offset from a register, the return address lies below it, and the frame pointer is unchanged or
- * lies there too. Returns 1; 0, and has changed nothing but the stack copy, for all else.
+ * Does the same as unwind_apply for the kind of rule that nearly all have: the CFA is an offset
+ * from a register, the return address lies below it, and the frame pointer is unchanged or lies
+ * there too. Returns 1; 0, and has changed nothing but the stack copy, for all else.
  */
 static __attribute__((always_inline)) inline __u32
 unwind_apply_plain(struct unwind_frame *f, const struct unwind_rule *rule)
@@ -390,7 +390,7 @@ unwind_apply_plain(struct unwind_frame *f, const struct unwind_rule *rule)
 }
 
 /*
- * Returns the rule for `f` from the table at `place`, whose rows count from `base`: where the
+ * Returns the rule for `f` from the table at `place`, with rows that count from `base`: where the
  * table's base is mapped in the process. A call may be the last instruction of its function, and
  * its return address then belongs to the next one: so the byte before it is looked up. The rule is
  * a copy: the consumer may write the table meanwhile.

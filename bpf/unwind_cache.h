@@ -37,7 +37,7 @@ struct unwind_cached {
 #define UNWIND_CACHED_NUMBER(range)		((__u32)(range)&0xffff)
 
 /*
- * The ranges whose files were found unchanged in one process, as long as its memory map has not
+ * The ranges with files that were found unchanged in one process, as long as its memory map has not
  * changed since. Finding a file costs the tree of mappings (mapped_file_find.h); a process that has
  * started seldom changes its map.
  */
@@ -65,8 +65,8 @@ static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct un
 }
 
 /*
- * Returns the place in `checked` of this process. Forgets what was checked there unless it is of
- * the same process, table and state of the memory map.
+ * Returns the place in `checked` of this process. Forgets the checked ranges unless they are of the
+ * same process, table and state of the memory map.
  */
 static __attribute__((always_inline)) inline __u32
 unwind_cache_begin(struct unwind_cache *c, const struct unwind_checked *now)

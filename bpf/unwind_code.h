@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_code.h: follows the instructions of a frame's function to where it returns, and says where
- * its return address is. It serves code that has no call frame information: what a runtime made,
- * and files without tables.
+ * unwind_code.h: follows the instructions of a frame's function to where it returns, and finds its
+ * return address. It serves code that has no call frame information: what a runtime made, and files
+ * without tables.
  *
  * A function that keeps a frame pointer shows it: it reads memory below the pointer, or sets its
  * stack pointer from it, before it changes it. One that has inherited the pointer of an earlier
- * function does neither. Of any other function the instructions up to its return say by how much
- * the stack pointer moves, and so where the return address is.
+ * function does neither. Of any other function the instructions up to its return give the movement
+ * of the stack pointer, and so the place of the return address.
  *
  * Only code is read, within the range that holds the frame. What it decides is which word of the
  * stack is taken for a return address, and that word becomes a frame only if it is an address of
@@ -22,8 +22,8 @@
 
 /*
  * Returns the answer at a return. The frame pointer is proved where it leads to the same place.
- * Else the place of the return address is what the instructions say, if they are this function's: a
- * call on the way, or the one that the frame waits for, may never return, and then another function
+ * Else the instructions give the place of the return address, if they are this function's: a call
+ * on the way, or the one that the frame waits for, may never return, and then another function
  * stands behind it. A whole one leaves the stack pointer where it is; of a part of one, which
  * compilers put aside in files only, a jump leads back.
  */
@@ -105,7 +105,7 @@ UNWIND_CODE_INLINE void unwind_code_ends(const struct unwind_insn *i, struct unw
 	for (__u32 n = 0; n < UNWIND_CODE_WORDS; n++) {
 		/* The byte itself, and the one, two and three before it. */
 		__u64 b0 = i->words[n], b1 = b0 << 8 | before >> 56, b2 = b0 << 16 | before >> 48;
-		/* push %rbp, and the REX prefix of what follows. */
+		/* push %rbp, and the REX prefix of the next instruction. */
 		__u64 push = ((b0 << 24 | before >> 40) ^ 0x55 * UNWIND_CODE_ONES) |
 			     (b2 ^ 0x48 * UNWIND_CODE_ONES);
 		__u64 sub = (b1 ^ 0x81 * UNWIND_CODE_ONES) & ~(0x02 * UNWIND_CODE_ONES);
@@ -155,7 +155,7 @@ UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_begins(struct unwind_code
 	return UNWIND_CODE_BY_STACK;
 }
 
-/* Returns the answer by what was found. */
+/* Returns the answer from the findings. */
 UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_decide(struct unwind_code *c)
 {
 	switch (c->found) {
@@ -223,7 +223,7 @@ static long unwind_code_insn(__u32 n, struct unwind_code_loop *loop)
 	return unwind_code_apply(c, effect) & 1;
 }
 
-/* Whether the registers are at the frame where the beginning says. */
+/* Whether the registers are at the place of the frame that the beginning gives. */
 UNWIND_CODE_INLINE __u32 unwind_code_agrees(const struct unwind_code *c)
 {
 	if (c->now.sp != -c->room - UNWIND_WORD)
@@ -307,8 +307,8 @@ static long unwind_code_up(__u32 n, struct unwind_code_loop *loop)
 }
 
 /*
- * Searches forward for what the function does with its frame, and in code that was made at run time
- * then back for its beginning. Returns the answer.
+ * Searches forward for the function's use of its frame, and in code that was made at run time then
+ * back for its beginning. Returns the answer.
  */
 UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_find(struct unwind_code *c)
 {
@@ -336,7 +336,7 @@ UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_find(struct unwind_code *
 	return unwind_code_decide(c);
 }
 
-/* Takes what was found before of this frame from the cache. Returns 0 when that has nothing. */
+/* Takes the earlier findings of this frame from the cache. Returns 0 when that has nothing. */
 UNWIND_CODE_INLINE __u32 unwind_code_recall(struct unwind_code *c, const struct unwind_kept *kept)
 {
 	if (kept->range != c->key || kept->pc != c->known_as || kept->sum != c->sum)
@@ -354,8 +354,8 @@ UNWIND_CODE_INLINE __u32 unwind_code_recall(struct unwind_code *c, const struct 
 }
 
 /*
- * Returns 1 when it is kept that the frame pointer of the leaf is its function's own, and what was
- * found is the file's: the answer that most leaves have, without the rest of a search.
+ * Returns 1 when the cache has that the frame pointer of the leaf is its function's own, and the
+ * finding is the file's: the answer that most leaves have, without the rest of a search.
  */
 UNWIND_CODE_INLINE __u32 unwind_code_owns(const struct unwind_frame *f,
 					  struct unwind_code_cache *cache, __u64 key)
@@ -374,7 +374,7 @@ UNWIND_CODE_INLINE __u32 unwind_code_owns(const struct unwind_frame *f,
 	       kept->sp == pointer + UNWIND_WORD;
 }
 
-/* Keeps what was found, unless a level has too many bits. */
+/* Keeps the findings, unless a level has too many bits. */
 UNWIND_CODE_INLINE void unwind_code_keep(const struct unwind_code *c, struct unwind_kept *kept)
 {
 	__u8 found = (__u8)c->found;
@@ -435,10 +435,10 @@ UNWIND_CODE_INLINE long unwind_code_sum(struct unwind_code *c)
 }
 
 /*
- * Follows the function of `f`, whose code lies in `range` (struct unwind_ranges), and takes the
+ * Follows the function of `f`, with its code in `range` (struct unwind_ranges), and takes the
  * instructions off c->left. What `cache` has of the frame is not searched for again; `key` is its
  * UNWIND_CACHED_RANGE. Each walk finds at least one caller: a leaf may take half of the
- * instructions, and what a frame did not find with the other half is kept as well. Returns enum
+ * instructions, and a failed search with the other half is kept as well. Returns enum
  * unwind_code_answer. Without a cache (NULL) each frame is searched for.
  */
 UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_frame *f,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_code_cache.h: keeps what following the code of a frame has found, by its address
+ * unwind_code_cache.h: keeps the findings about the code of a frame, by its address
  * (unwind_code.h). Stacks differ little from tick to tick, and one search reads hundreds of
  * instructions.
  *
  * The cache is the kernel side's own. An entry is valid for the table generation and the range that
  * it was found in. Where the code is not a file's, a runtime may write other code there: the entry
- * is valid as long as the code at the address is what it was. A new entry replaces the one
- * of the same place.
+ * is valid as long as the code at the address is unchanged. A new entry replaces the one of the
+ * same place.
  */
 #ifndef TROCAR_BPF_UNWIND_CODE_CACHE_H
 #define TROCAR_BPF_UNWIND_CODE_CACHE_H

@@ -17,7 +17,7 @@
 #define UNWIND_CODE_JUMPS     16
 #define UNWIND_CODE_BACK      44u /* bytes that are searched at once before a frame */
 #define UNWIND_CODE_BACK_COST 1	  /* instructions that take as long */
-#define UNWIND_CODE_CUT	      3	  /* of what is searched, the bytes that may be in the next part */
+#define UNWIND_CODE_CUT	      3	  /* of the searched code, the bytes that may be in the next part */
 #define UNWIND_CODE_BACKS     93  /* 4 KiB */
 #define UNWIND_CODE_PAGE      4096u /* memory is resident or not by whole pages */
 
@@ -30,7 +30,7 @@
 enum unwind_code_answer {
 	UNWIND_CODE_UNKNOWN,
 	UNWIND_CODE_BY_POINTER, /* the frame pointer is this function's own */
-	UNWIND_CODE_BY_STACK,	/* the return address is at sp + now.sp, and fp as now.fp_is says */
+	UNWIND_CODE_BY_STACK,	/* the return address is at sp + now.sp, and fp as in now.fp_is */
 };
 
 /* What the search has found, from which the answer follows (unwind_code_decide). */
@@ -70,13 +70,13 @@ struct unwind_code {
 	__u32 valid;			 /* bytes of insn.code */
 	__u32 jumps, jumps_back, branches, aside;
 	__u32 found;	/* enum unwind_code_found */
-	__u32 proved;	/* it is what the frame's own instructions say */
+	__u32 proved;	/* it comes from the frame's own instructions */
 	__u32 straight; /* the return was reached without a call or a jump */
 	__u32 sets;	/* the beginning sets the frame pointer */
 	__s64 room;	/* that it makes; at most 0: no beginning was found */
 	__u32 ends;	/* an end lies between the beginning and the frame */
 	__u64 begin, frame_at;
-	__u64 reach;  /* how far the function goes, as its branches say; 0: not known */
+	__u64 reach;  /* the end of the function, by its branches; 0: not known */
 	__u64 odd_at; /* where the last branch led that was taken with more than the frame; 0: none
 		       */
 	__s64 odd_sp; /* the level then */
@@ -126,10 +126,10 @@ UNWIND_CODE_INLINE void unwind_code_load_fp(struct unwind_code *c, __s64 level)
 }
 
 /*
- * Follows a jump that leads on, or back to what such a jump has left out: to code that compilers
- * put aside and back. Any other that leads back closes a loop, most likely, and what is behind it
- * belongs to the function: where the way there ends without a return, the first of them is followed
- * after all.
+ * Follows a jump that leads on, or back to code that such a jump has left out: to code that
+ * compilers put aside and back. Any other that leads back closes a loop, most likely, and the code
+ * behind it belongs to the function: where the way there ends without a return, the first of them
+ * is followed after all.
  */
 UNWIND_CODE_INLINE long unwind_code_jump(struct unwind_code *c, __s64 distance)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind_insn.h: decodes one instruction of x86-64 as far as a walk is concerned: its length, and
- * what it does to sp and fp. shared/elf/x86_insn.h does the same for the consumer, in full; this
- * one is small enough for the verifier, and gives up where that one need not. A test compares both.
+ * its effect on sp and fp. shared/elf/x86_insn.h does the same for the consumer, in full; this one
+ * is small enough for the verifier, and gives up where that one need not. A test compares both.
  * Source: Intel SDM volume 2, chapter 2.
  */
 #ifndef TROCAR_BPF_UNWIND_INSN_H
@@ -72,8 +72,8 @@ enum unwind_map { UNWIND_MAP_ONE, UNWIND_MAP_0F, UNWIND_MAP_38, UNWIND_MAP_3A };
 #define UNWIND_INSN_INLINE static __attribute__((always_inline)) inline
 
 /*
- * Returns `value`, by way of memory: the verifier forgets what it knows of it. So the ways on which
- * it was computed are one from there on.
+ * Returns `value`, by way of memory: the verifier forgets its bounds. So the ways on which it was
+ * computed are one from there on.
  */
 UNWIND_INSN_INLINE __u32 unwind_insn_keep(__u32 *place, __u32 value)
 {
@@ -150,7 +150,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_flags(const struct unwind_insn *i)
 	return M | I1 | (op >= 0x14 && op <= 0x17 ? WM : 0) | (op == 0xf0 ? WR : 0);
 }
 
-/* Returns the bytes of modrm at `at` and of what belongs to it. */
+/* Returns the bytes of modrm at `at` and of its operands. */
 UNWIND_INSN_INLINE __u32 unwind_insn_operand(const struct unwind_insn *i, __u32 at)
 {
 	__u32 mod = i->modrm >> 6, rm = i->modrm & 7, bytes = 1, wide = mod == 2;
@@ -242,7 +242,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_move_effect(struct unwind_insn *i,
 	return to == UNWIND_FP && from == UNWIND_SP ? UNWIND_INSN_FP_FROM_SP : UNWIND_INSN_NONE;
 }
 
-/* Returns the effect on sp and fp of what the instruction writes, if it is none of the others. */
+/* Returns the effect on sp and fp of the instruction's write, if it is none of the others. */
 UNWIND_INSN_INLINE __u32 unwind_insn_write_effect(const struct unwind_insn *i,
 						  const struct unwind_operands *o)
 {
@@ -293,7 +293,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_modrm_effect(struct unwind_insn *i, __u32 a
 	return unwind_insn_write_effect(i, &o);
 }
 
-/* Returns the effect of an instruction without modrm, whose immediate is at `at`. */
+/* Returns the effect of an instruction without modrm, with its immediate at `at`. */
 UNWIND_INSN_INLINE __u32 unwind_insn_plain_effect(struct unwind_insn *i, __u32 at)
 {
 	__u32 op = i->op, reg = (op & 7) | (i->rex & UNWIND_REX_B) << 3;
@@ -351,7 +351,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_plain_effect(struct unwind_insn *i, __u32 a
 
 /*
  * Decodes the instruction at i->offset of i->code, and sets `bytes` and `value`. Returns its
- * effect; UNWIND_INSN_END also for what is invalid.
+ * effect; UNWIND_INSN_END also for an invalid one.
  */
 UNWIND_GLOBAL int unwind_insn_read(struct unwind_insn *i)
 {

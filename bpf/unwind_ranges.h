@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind_ranges.h: fills a table with the executable ranges that the kernel finds mapped in a
- * process. The consumer says where to look; nothing else of what it says is trusted.
+ * process. The consumer gives the addresses to look at; no other word of it is trusted.
  */
 #ifndef TROCAR_BPF_UNWIND_RANGES_H
 #define TROCAR_BPF_UNWIND_RANGES_H
@@ -73,9 +73,9 @@ static long fill_claim(__u32 i, void *context)
 }
 
 /*
- * Fills the ranges of a table from the mappings of `task`. The claims of the consumer say only
- * which mappings; a false claim costs it that range. A table with ranges of two processes must
- * never be seen: only one caller fills it at a time, and its generation is 0 until all ranges are
+ * Fills the ranges of a table from the mappings of `task`. The claims of the consumer only select
+ * the mappings; a false claim costs it that range. A table with ranges of two processes must never
+ * be seen: only one caller fills it at a time, and its generation is 0 until all ranges are
  * written. Returns the new generation, 0 when there was none.
  */
 static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,

@@ -12,8 +12,8 @@
 #endif
 
 /*
- * A function that stands apart from those that call it: at a tick no code is in a cache, so what a
- * walk needs seldom does not lie between what it needs for each frame.
+ * A function that stands apart from those that call it: at a tick no code is in a cache, so members
+ * that a walk needs seldom are not between those that it needs for each frame.
  */
 #define UNWIND_APART static __attribute__((noinline, unused))
 

@@ -6,7 +6,7 @@
  * leave the kernel side. What the consumer writes (struct unwind_process and all that it refers to)
  * decides which words of the stack are read, and so which addresses of the process's code are
  * sampled. A word that is no address of this stack or of code changes neither the frames nor the
- * stop reason, whatever the tables say: all ends that depend on what was read have one stop reason.
+ * stop reason, for any table: all ends that depend on a word that was read have one stop reason.
  *
  * It compiles for the host as well, like unwind.h; the includer then also defines unwind_file_at
  * and mapped_file_find.
@@ -31,7 +31,7 @@
  */
 struct unwind_walk {
 	__u32 last;	  /* the last range found: most frames lie in it */
-	__u32 by_pointer; /* the last step used the frame pointer, as the code or the table says */
+	__u32 by_pointer; /* the last step used the frame pointer, by the code or the table */
 	enum unwind_end stop_reason;
 	__u32 place;	/* of the previous frame, in the cache */
 	__u32 checked;	/* number of the last range that was checked, plus 1 */
@@ -43,7 +43,7 @@ struct unwind_walk {
 	__u64 table_generation;	 /* of the ranges that the walk uses */
 	struct unwind_rule rule; /* of the frame */
 	struct unwind_frame frame;
-	__u64 mm; /* address of the struct mm_struct whose stack it is */
+	__u64 mm; /* address of the struct mm_struct of the stack */
 	struct mapped_file_found found;
 	__u64 gap_at;	 /* where unwind_walk_is_adjacent searches */
 	__u64 gap_end;	 /* between the stack pointer and that no code lies */
@@ -59,8 +59,8 @@ UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
 
 /*
  * Returns the number of the last of `count` ranges that begins at or below `page`; 0 also for none.
- * The search has no branch on what it reads, like unwind_search. It loads each word anew: the table
- * may be being filled.
+ * The search has no branch on the words that it reads, like unwind_search. It loads each word anew:
+ * the table may be being filled.
  */
 UNWIND_INLINE __u32 unwind_find_row(const volatile __u64 *ranges, __u32 count, __u64 page)
 {
@@ -135,7 +135,7 @@ UNWIND_INLINE __u32 unwind_is_return(const struct unwind_ranges *r, __u32 last, 
 }
 
 /*
- * A search for return addresses between a frame and what its frame pointer points to. Small: it is
+ * A search for return addresses between a frame and the target of its frame pointer. Small: it is
  * on the BPF stack, below eight calls (Linux 6.1 allows 512 bytes for all).
  */
 struct unwind_gap {
@@ -202,8 +202,8 @@ static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
  * Returns 1 when no frame can lie between w->frame and the one that its frame pointer leads to. A
  * call pushes its return address, so a frame that keeps no frame pointer has left one there. An old
  * one that a function has not overwritten looks the same: then the answer is 0 too, and the step
- * needs another proof. What it finds are addresses of code, which a walk may tell anyhow: any other
- * word makes no difference. On arm64 a leaf's return address is in a register.
+ * needs another proof. It finds addresses of code, which a walk may report anyhow: any other word
+ * makes no difference. On arm64 a leaf's return address is in a register.
  */
 UNWIND_GLOBAL int unwind_walk_is_adjacent(struct unwind_walk *w, const struct unwind_ranges *r)
 {
@@ -237,8 +237,8 @@ UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
 }
 
 /*
- * Steps w->frame to its caller by what unwind_code_follow has found on the stack. Returns 0, or -1,
- * with nothing changed, when no return address is there.
+ * Steps w->frame to its caller by the findings of unwind_code_follow on the stack. Returns 0, or
+ * -1, with nothing changed, when no return address is there.
  */
 UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwind_ranges *r)
 {
@@ -261,7 +261,7 @@ UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwi
 	return 0;
 }
 
-/* Sets *rule to what a return of the function has shown, unless that has too many bits. */
+/* Sets *rule from a return of the function, unless that has too many bits. */
 UNWIND_INLINE __u32 unwind_walk_learn_return(const struct unwind_code *c, struct unwind_rule *rule)
 {
 	const struct unwind_code_state *now = &c->now;
@@ -279,8 +279,8 @@ UNWIND_INLINE __u32 unwind_walk_learn_return(const struct unwind_code *c, struct
 }
 
 /*
- * Puts into the cache what the code of a file has shown of a return address, as if its table had
- * it; and that it shows nothing, wherever the registers point to.
+ * Puts a return address that the code of a file has shown into the cache, as if its table had it;
+ * and that it shows nothing, wherever the registers point to.
  */
 UNWIND_APART void unwind_walk_learn(struct unwind_walk *w, struct unwind_cache *cache,
 				    __u32 unknown)
@@ -307,8 +307,8 @@ UNWIND_APART void unwind_walk_learn(struct unwind_walk *w, struct unwind_cache *
 }
 
 /*
- * Steps w->frame to its caller by what its code says, or by the frame pointer: then w->adjacent
- * says whether that cannot have left a frame out. The caches may be NULL.
+ * Steps w->frame to its caller by its code, or by the frame pointer: then w->adjacent is set if
+ * that cannot have left a frame out. The caches may be NULL.
  */
 UNWIND_INLINE enum unwind_end unwind_walk_step_pointer(struct unwind_walk *w,
 						       const struct unwind_ranges *r,
@@ -367,9 +367,9 @@ enum unwind_check {
 };
 
 /*
- * Compares what is mapped at w->frame with what range `number` had when the table was filled: it
- * may be another file, or another part of that file. A mapping that cannot be found is no proof of
- * a change: the tree of mappings may change at this moment, also on this CPU.
+ * Compares the mapping at w->frame with that of range `number` when the table was filled: it may be
+ * another file, or another part of that file. A mapping that cannot be found is no proof of a
+ * change: the tree of mappings may change at this moment, also on this CPU.
  */
 UNWIND_APART enum unwind_check unwind_walk_check_range(struct unwind_walk *w,
 						       const struct unwind_ranges *r, __u32 number)
@@ -458,8 +458,8 @@ UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct un
 
 /*
  * Returns 1 when w->frame is a frame of the stack, and has then stepped w->frame to its caller or
- * set w->stop_reason. Returns 0, with w->stop_reason set, when the frame lies in no range or in one
- * whose file has changed. The caches may be NULL.
+ * set w->stop_reason. Returns 0, with w->stop_reason set, when the frame is in no range or in one
+ * with a changed file. The caches may be NULL.
  */
 UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, const struct unwind_ranges *r,
 					const struct unwind_process *p, struct unwind_cache *cache,

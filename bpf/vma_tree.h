@@ -6,7 +6,7 @@
  * So this code locks nothing: it reads the tree of mappings as bytes, and uses it only to know
  * where to call bpf_find_vma, which tries the lock and does not wait. A tree that changes meanwhile
  * may contain anything: every read may fail, every loop has a bound, and the kernel's count of
- * mappings tells whether all were found.
+ * mappings shows whether all were found.
  *
  * The layout of a node is that of include/linux/maple_tree.h on 64 bits, since 6.1.
  */
@@ -91,7 +91,7 @@ __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type,
 }
 
 /*
- * Finds what the tree of `mm` has at `address`: *ret_vma is a mapping, or 0 for a gap, and
+ * Finds the entry of the tree of `mm` at `address`: *ret_vma is a mapping, or 0 for a gap, and
  * *ret_last its last address. Returns false when the tree cannot be read. `node` is scratch memory.
  */
 static __always_inline bool vma_tree_find(const struct mm_struct *mm, struct vma_node *node,

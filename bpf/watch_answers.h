@@ -52,7 +52,7 @@ static __always_inline void watch_answers_forget(struct watch_answers *answers)
 		answers->of[i].jiffy = 0;
 }
 
-/* Out of line: its key needs no room on the stack of who asks. */
+/* Out of line: its key needs no room on the caller's stack. */
 static __noinline int watch_answers_ask(struct watch_answer *known, __u64 cgroup_id, __u64 jiffy)
 {
 	__u32 index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_lookup.h: finds the watches of a cgroup, and tells whether the consumer is alive. */
+/* watch_lookup.h: finds the watches of a cgroup, and whether the consumer is alive. */
 #ifndef TROCAR_BPF_WATCH_LOOKUP_H
 #define TROCAR_BPF_WATCH_LOOKUP_H
 

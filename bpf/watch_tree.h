@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * watch_tree.h: enters the descendants of watched cgroups into `watches`, so that a tick finds its
- * watch by one lookup of its own cgroup. A new cgroup takes over what its parent has; a walk of the
+ * watch by one lookup of its own cgroup. A new cgroup takes over its parent's entry; a walk of the
  * hierarchy puts all of them right when a watch has come or gone. The kernel calls both with
  * cgroup_mutex held (cgroup_mkdir and cgroup_rmdir of kernel/cgroup/cgroup.c, cgroup_iter_seq_start
  * of kernel/bpf/cgroup_iter.c), so they exclude each other, and no cgroup is missed.
@@ -86,7 +86,7 @@ static __always_inline void watch_tree_enter(__u64 id, const struct watch_entry 
 	++*entered;
 }
 
-/* Deletes the entry of a cgroup; `entry` is what it has. */
+/* Deletes the entry of a cgroup; `entry` is its own. */
 static __always_inline void watch_tree_delete(__u64 id, const struct watch_entry *entry)
 {
 	__u32 *entered = watch_tree_entered();
@@ -123,8 +123,8 @@ static __always_inline void set_outer(const struct watch_entry *entry,
 
 /*
  * Keeps the entry of a cgroup below a watch, where there is room after those that the walk has met
- * before it: it has entered others that came first, and what watched cgroups need is not its to
- * take.
+ * before it: it has entered others that came first, and it must not take the room of watched
+ * cgroups.
  */
 static __always_inline void keep_below(__u64 id, struct watch_entry *entry,
 				       const struct watch_entry *above)
