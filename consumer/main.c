@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The consumer: opens what the loader pinned, gives up every privilege, and drains the rings. */
+/* The consumer: opens the pins of the loader, gives up every privilege, and drains the rings. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -73,7 +73,7 @@ static int say_step(const char *what, int r)
 	return r;
 }
 
-/* Gives lines to whoever follows them, and to those that are kept. Any thread. */
+/* Gives lines to subscribers, and to the kept lines. Any thread. */
 static void tap_lines(void *context, const char *data, size_t bytes, uint64_t lines)
 {
 	struct agent *a = context;
@@ -107,7 +107,8 @@ static int open_all(struct agent *a)
 	if (r < 0)
 		return r;
 	control_set_user(a->control, geteuid());
-	(void)pins_watch_open(&a->pins_watch, a->options.bpf_dir); /* the next call says why not */
+	(void)pins_watch_open(&a->pins_watch,
+			      a->options.bpf_dir); /* the next call has the reason */
 	r = pinned_maps_open(a->options.bpf_dir, &a->pins);
 	if (r < 0)
 		return r;
@@ -210,7 +211,7 @@ static int start_all(struct agent *a)
 }
 
 /*
- * Reads the environment only, as sd_notify(3) says. On failure it warns and goes on: a service
+ * Reads the environment only, as in sd_notify(3). On failure it warns and goes on: a service
  * manager that hears nothing ends the service by itself, and variables that a shell passed on by
  * mistake must not keep the consumer from working.
  */
@@ -224,7 +225,10 @@ static void open_notify(struct agent *a)
 			    strerror(-r));
 }
 
-/* Says what the output did not take at the end, here and in the next consumer's agent.start. */
+/*
+ * Reports the lines that the output did not take at the end, here and in the next consumer's
+ * agent.start.
+ */
 static bool report_left(struct agent *a, const struct output_queue_left *left)
 {
 	struct control *c = a->pins.control;

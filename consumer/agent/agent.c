@@ -34,7 +34,7 @@
 /* How long a session that has ended waits for samples that a drain left in the ring. */
 #define SETTLE_MORE_NS (2 * NSEC_PER_SEC)
 
-/* A stopping agent drains at most so often what is left. */
+/* A stopping agent drains the rest at most this often. */
 #define LAST_DRAINS 100
 
 /* No rule asks for more than 30 s before a trigger. */
@@ -53,8 +53,8 @@ static void end_ousted(struct agent *a, const char *why)
 
 /*
  * Returns whether the maps are still this consumer's. Two consumers on one set of maps would each
- * see half of the records: the older one ends. One whose maps the kernel side no longer fills would
- * see nothing.
+ * see half of the records: the older one ends. One with maps that the kernel side no longer fills
+ * would see nothing.
  */
 static bool owns_maps(struct agent *a, bool moved)
 {
@@ -127,7 +127,9 @@ static void expire_recorders(struct agent *a, uint64_t now_ns)
 
 	recorder_expire(&a->recorder, before_ns);
 	wait_recorder_expire(&a->waits, before_ns);
-	/* With nothing watched there are no more drains. A session refers to what it still holds.
+	/*
+	 * With nothing watched there are no more drains. A session refers to objects that it still
+	 * holds.
 	 */
 	if (!a->watches.count && !a->sessions.count && wait_recorder_bytes(&a->waits))
 		wait_recorder_done(&a->waits);
@@ -250,7 +252,7 @@ static void on_rules_timer(void *context, uint32_t events)
 
 /*
  * Takes the maps over: removes an earlier consumer's watches and targets, and empties its tries.
- * *gap is what it left open, for agent.start.
+ * *gap has its open sessions, for agent.start.
  */
 static int take_over(struct agent *a, struct agent_gap *gap)
 {
@@ -289,7 +291,8 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	if (r == 0)
 		r = ruleset_clear(&a->pins, 1);
 	/*
-	 * Last: this word says whose maps these are. A consumer that still runs sees it and ends.
+	 * Last: this word identifies the owner of the maps. A consumer that still runs sees it and
+	 * ends.
 	 */
 	a->owner = (uint32_t)(clock_mono_ns() >> 10) | 1;
 	__atomic_store_n(&c->owner, a->owner, __ATOMIC_RELEASE);
@@ -302,7 +305,7 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	return r;
 }
 
-/* Sends what `systemctl status` shows. Waits at most SERVICE_NOTIFY_WAIT_MS. */
+/* Sends the text of `systemctl status`. Waits at most SERVICE_NOTIFY_WAIT_MS. */
 static int notify_state(struct agent *a, const char *state)
 {
 	return service_notify_say(&a->notify, state, "%zu rules, %u watches, %zu sessions running",
@@ -328,7 +331,7 @@ static void on_notify(void *context, uint32_t events)
 			       a->notify.watchdog_ns / 2);
 }
 
-/* Repeats what the broker could not be asked for: it was late and is there now. */
+/* Repeats the requests that the broker could not take: it was late and is there now. */
 static void on_broker(void *context)
 {
 	struct agent *a = context;
@@ -392,8 +395,8 @@ static int add_sources(struct agent *a)
 }
 
 /*
- * Greets the broker before anything needs it, so that agent.start says whether it is there, and why
- * not.
+ * Greets the broker before anything needs it, so that agent.start reports whether it is there, or
+ * the reason.
  */
 static void greet_broker(struct agent *a)
 {

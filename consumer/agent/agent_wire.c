@@ -13,7 +13,7 @@ static void on_watch_changed(void *context, struct watch *w)
 	pressure_follow_changed(&a->pressure, w);
 }
 
-/* Called after on_watch_changed, because watch.start says how pressure is followed. */
+/* Called after on_watch_changed, because watch.start has how pressure is followed. */
 static void on_watch_started(void *context, struct watch *w)
 {
 	struct agent *a = context;

@@ -40,7 +40,7 @@ gid_t confine_admin(const struct options *options);
  */
 int confine_become(const struct options *options);
 
-/* Restricts files by Landlock to what the agent must read, and its output. */
+/* Restricts files by Landlock to those that the agent must read, and its output. */
 int confine_files(const struct confinement *c);
 
 /*

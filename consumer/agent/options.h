@@ -32,7 +32,7 @@ struct options {
 
 /*
  * Parses the command line into `ret_options` (strings are borrowed from argv). Returns 0; -EINVAL
- * after a line on stderr that says what was wrong.
+ * after a line on stderr with the fault.
  */
 int options_parse(int argc, char *argv[], struct options *ret_options);
 

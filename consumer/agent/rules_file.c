@@ -59,7 +59,7 @@ static void begin_way(struct way *w, const char *path)
 	snprintf(w->rest, sizeof(w->rest), "%s", path);
 }
 
-/* Puts what a link says in the place of its name. */
+/* Replaces the name of a link by its target. */
 static bool follow_link(struct way *w, const char *rest)
 {
 	char target[PATH_MAX], joined[2 * PATH_MAX];

@@ -2,10 +2,10 @@
 /*
  * rules_file.h: notices that the rules file has changed, in whatever way it is written or replaced:
  * the file, a link to it, or a folder on the way. inotify watches the folder of the path and that
- * of the file for what is written there, and each folder and link on the way for its own end. What
- * the path leads to is compared at each event. The lock-down leaves no right to add a watch: when
- * something on the way was replaced, or where there is no inotify instance, the path is looked at
- * every few seconds. Main thread only.
+ * of the file for writes, and each folder and link on the way for its own end. What the path leads
+ * to is compared at each event. The lock-down leaves no right to add a watch: when something on the
+ * way was replaced, or where there is no inotify instance, the path is looked at every few seconds.
+ * Main thread only.
  */
 #ifndef TROCAR_CONSUMER_AGENT_RULES_FILE_H
 #define TROCAR_CONSUMER_AGENT_RULES_FILE_H

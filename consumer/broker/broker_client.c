@@ -30,9 +30,9 @@ struct broker_client {
 	struct sockaddr_un address; /* sun_path "": there is no broker to connect to */
 	int fd;			    /* -1: not connected */
 	uint32_t sequence;	    /* of the last request on this connection */
-	struct asked owed;	    /* the request whose answer is late */
+	struct asked owed;	    /* the request with a late answer */
 	uint64_t owed_ns;	    /* when it was sent */
-	struct asked late; /* the request whose late answer has come and is not taken yet */
+	struct asked late; /* the request with a late answer that has come and is not taken yet */
 	struct broker_answer late_answer;
 	struct broker_client_brought late_brought;
 	unsigned int wait_ms; /* longest wait for an answer */
@@ -76,7 +76,7 @@ static void add_one(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Closes a late answer that nobody takes. */
+/* Closes a late answer without a taker. */
 static void drop_late(struct broker_client *link)
 {
 	if (link->late.request != NOTHING)
@@ -84,7 +84,7 @@ static void drop_late(struct broker_client *link)
 	link->late.request = NOTHING;
 }
 
-/* Forgets the request whose answer was late. */
+/* Forgets the request with a late answer. */
 static void settle_owed(struct broker_client *link)
 {
 	link->owed.request = NOTHING;
@@ -265,7 +265,7 @@ int broker_client_listen(struct broker_client *link, struct loop *loop, broker_c
 	return 0;
 }
 
-/* Opens a connection and says hello; link->why is the reason when that fails. */
+/* Opens a connection and sends the hello; link->why is the reason when that fails. */
 static int open_connection(struct broker_client *link, unsigned int wait_ms)
 {
 	struct broker_hello hello = { .abi_version = ABI_VERSION };
@@ -312,7 +312,7 @@ static int check_patience(struct broker_client *link, unsigned int *ret_wait_ms)
 	return -ENOTCONN;
 }
 
-/* Connects unless it is connected, within what is left of the limit. */
+/* Connects unless it is connected, within the rest of the limit. */
 static int reconnect_broker(struct broker_client *link)
 {
 	unsigned int wait_ms;

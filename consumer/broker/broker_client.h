@@ -11,7 +11,7 @@
  *
  * A call waits for its answer at most as long as the client's limit. Several calls in a row share
  * that limit. A late answer does not end the connection: until it comes every call fails at once;
- * then the client gives it to the next caller who makes the very same request.
+ * then the client gives it to the next caller with the very same request.
  */
 #ifndef TROCAR_CONSUMER_BROKER_BROKER_CLIENT_H
 #define TROCAR_CONSUMER_BROKER_BROKER_CLIENT_H
@@ -76,8 +76,8 @@ int broker_client_listen(struct broker_client *link, struct loop *loop, broker_c
 bool broker_client_waits(struct broker_client *link);
 
 /*
- * Connects and says hello unless that is done, and waits at most `wait_ms`. 0, or -ENOTCONN with
- * the reason. This wait does not count against the client's limit.
+ * Connects and sends the hello unless that is done, and waits at most `wait_ms`. 0, or -ENOTCONN
+ * with the reason. This wait does not count against the client's limit.
  */
 int broker_client_greet(struct broker_client *link, unsigned int wait_ms, const char **ret_why);
 

@@ -27,7 +27,8 @@ struct captured {
 int captured_add(struct captured *c, uint64_t cgroup_id, const char *path);
 
 /*
- * Removes what captured_add added with this very pointer `path`; does nothing when there is none.
+ * Removes the element that captured_add added with this very pointer `path`; does nothing when
+ * there is none.
  */
 void captured_remove(struct captured *c, const char *path);
 

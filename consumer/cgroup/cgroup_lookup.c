@@ -32,7 +32,7 @@ struct look {
 	/* The result of a walk: for each cgroup its id, its path and a NUL. */
 	char *listed;
 	size_t bytes, space;
-	uint64_t cpu_ns; /* that the walk took and nobody has counted */
+	uint64_t cpu_ns; /* that the walk took and that are not counted yet */
 	struct cgroupfs_left left;
 	unsigned int readers; /* listings that use this late walk */
 	char path[PATH_MAX];
@@ -279,7 +279,7 @@ static int await_listing(struct cgroup_listing *l, uint64_t until_ns)
 	return -EBUSY;
 }
 
-/* Adds what the listing left out to *left. */
+/* Adds the number of left-out directories to *left. */
 static void note_left(const struct cgroup_listing *l, struct cgroupfs_left *left)
 {
 	const struct look *k = l->look;

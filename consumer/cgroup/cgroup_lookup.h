@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cgroup_lookup.h: looks into cgroup directories that belong to users. A user who may make and
- * remove cgroups in a directory can hold the directory's lock, and a thread that lists the
- * directory or looks up a new name in it then waits. Threads of lookup_pool.h make these calls for
- * the main loop. The main loop itself looks only into directories in which only root makes cgroups.
+ * cgroup_lookup.h: looks into cgroup directories that belong to users. A user with write access to
+ * a directory can hold the directory's lock, and a thread that lists the directory or looks up a
+ * new name in it then waits. Threads of lookup_pool.h make these calls for the main loop. The main
+ * loop itself looks only into directories in which only root makes cgroups.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CGROUP_LOOKUP_H
 #define TROCAR_CONSUMER_CGROUP_CGROUP_LOOKUP_H
@@ -22,7 +22,7 @@ bool cgroup_lookup_is_foreign(const struct stat *st);
 
 /*
  * Returns the number by which calls are limited: one for all directories of a user, and one for
- * each directory that a group or anybody may write to.
+ * each directory that a group or any user may write to.
  */
 uint64_t cgroup_lookup_owner(const struct stat *st);
 
@@ -44,8 +44,8 @@ int cgroup_lookup_open(struct cgroups *c, uint64_t owner, const char *path);
 struct cgroup_listing;
 
 /*
- * Has a thread list what is below `path`, a directory of `owner` (cgroup_lookup_owner), or takes
- * the result of a late listing of it unless cgroup_lookup_walked was called since.
+ * Has a thread list the cgroups below `path`, a directory of `owner` (cgroup_lookup_owner), or
+ * takes the result of a late listing of it unless cgroup_lookup_walked was called since.
  * cgroup_lookup_unlist releases it, also before its end. 0; -EBUSY; -ENOMEM.
  */
 int cgroup_lookup_list(struct cgroups *c, const char *path, uint64_t owner,
@@ -55,8 +55,8 @@ void cgroup_lookup_unlist(struct cgroup_listing *l);
 /*
  * Goes on until `until_ns` (clock_mono_ns): waits a moment for the thread, then calls `found` for
  * each cgroup that it has listed. 1: there is more, or the thread is not back; 0: that was all, and
- * what was left out is added to *left, the directory itself when the thread was not back within
- * CGROUP_LOOKUP_LIST_NS; else what `found` returned.
+ * the number of left-out ones is added to *left, the directory itself when the thread was not back
+ * within CGROUP_LOOKUP_LIST_NS; else the value of `found`.
  */
 #define CGROUP_LOOKUP_LIST_NS 100000000ull
 int cgroup_lookup_tell(struct cgroup_listing *l, uint64_t until_ns,

@@ -16,7 +16,7 @@
 struct cgroups;
 
 #define CGROUP_NAMES_MAX       256 /* cgroups of one session; further ones are looked up each time */
-#define CGROUP_NAMES_ABOVE_MAX 2048 /* cgroups of which is known what they are below */
+#define CGROUP_NAMES_ABOVE_MAX 2048 /* cgroups with known directories above them */
 #define CGROUP_NAMES_LEVELS    4    /* of the hierarchy, from the root's children on */
 
 struct cgroup_names {
@@ -35,8 +35,8 @@ const char *cgroup_names_ask(struct cgroup_names *n, struct cgroups *c, uint64_t
 			     uint32_t pid_hint);
 
 /*
- * Notes what the cgroup is below: the ids of the first levels of its path, 0 where it has none.
- * They are looked for, because the cgroup itself may be gone.
+ * Notes the directories above the cgroup: the ids of the first levels of its path, 0 where it has
+ * none. They are looked for, because the cgroup itself may be gone.
  */
 void cgroup_names_note_above(struct cgroup_names *n, struct cgroups *c, uint64_t id,
 			     const uint64_t above[CGROUP_NAMES_LEVELS]);
@@ -51,8 +51,8 @@ const char *cgroup_names_near(struct cgroup_names *n, struct cgroups *c, uint64_
 bool cgroup_names_await(const struct cgroup_names *n, const struct cgroups *c);
 
 /*
- * Asks again for a cgroup whose *path is NULL: sets a copy, to be freed with free(3), or else
- * *why, a literal: it is gone, or the look for it has not ended.
+ * Asks again for a cgroup with *path NULL: sets a copy, to be freed with free(3), or else *why, a
+ * literal: it is gone, or the look for it has not ended.
  */
 void cgroup_names_fill(struct cgroup_names *n, struct cgroups *c, uint64_t id, char **path,
 		       const char **why);

@@ -260,7 +260,7 @@ int cgroups_of_pid(uint32_t pid, char *path, size_t space)
 /*
  * Whether `path` may be the cgroup's. In a directory that its owner has closed, or in which he
  * makes the consumer wait, the ids cannot be compared. Then the consumer accepts the path that the
- * kernel gave for a process of the cgroup, so that nobody can hide in that way.
+ * kernel gave for a process of the cgroup, so that no user can hide in that way.
  */
 static bool may_be(struct cgroups *c, const char *path, uint64_t id)
 {
@@ -344,7 +344,7 @@ bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_sta
 		return false;
 	r = cgroup_lookup_stat(c, relative, ret_stat, &owner, &found);
 	if (r == 0 && relative[found] && !ret_stat->st_uid)
-		return false; /* it is root's, and others may make what lies below it wait */
+		return false; /* it is root's, and others may block lookups below it */
 	*bytes = found + skipped;
 	return r == 0 && ret_stat->st_uid;
 }

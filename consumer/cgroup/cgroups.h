@@ -30,9 +30,10 @@ struct cgroups {
 	struct lookup_call *late;    /* walks of users' directories that came late */
 	uint64_t listed_cpu_ns;	     /* CPU time of the threads that listed such directories */
 	/* What the consumer cannot see; cgroups_unseen.h reports it. */
-	struct cgroupfs_left left;	/* of the last walk that was completed */
-	int walk_error;			/* -errno of the last walk, 0 when it was completed */
-	struct cgroupfs_unread unknown; /* watches whose occupancy the last scan could not read */
+	struct cgroupfs_left left; /* of the last walk that was completed */
+	int walk_error;		   /* -errno of the last walk, 0 when it was completed */
+	struct cgroupfs_unread
+		unknown; /* watches with an occupancy that the last scan could not read */
 };
 
 /* Opens the hierarchy mounted at `mount` (borrowed). 0 or -errno. */
@@ -50,7 +51,10 @@ void cgroups_done(struct cgroups *c);
  */
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint);
 
-/* As cgroups_path without a hint; *ret_container is what the path names. On NULL it is not set. */
+/*
+ * As cgroups_path without a hint; *ret_container is the container that the path names. On NULL it
+ * is not set.
+ */
 const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *ret_container);
 
 /* Caches the path that an event reported. */
@@ -82,9 +86,9 @@ int cgroups_open_file(struct cgroups *c, const char *path, const char *file);
 #define CGROUP_OWNER_BYTES 520
 
 /*
- * Names the owner of the cgroup. That is the user who owns the first directory on its path that is
- * not root's ("uid 1000"): an administrator delegated the tree to him, so that all cgroups below
- * are his. When there is none, the owner is named by the first two levels
+ * Names the owner of the cgroup. That is the user of the first directory on its path that is not
+ * root's ("uid 1000"): an administrator delegated the tree to him, so that all cgroups below are
+ * his. When there is none, the owner is named by the first two levels
  * ("/system.slice/nginx.service"). The consumer looks it up again after CGROUP_OWNER_NS. False when
  * the cgroup is not known.
  */
@@ -93,8 +97,8 @@ bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 		   char owner[CGROUP_OWNER_BYTES]);
 
 /*
- * Whether a directory on the way to `path` belongs to a user: *ret_stat is of the first one, whose
- * path is the first *bytes bytes of `path`. False: so many bytes are of directories that are
+ * Whether a directory on the way to `path` belongs to a user: *ret_stat is of the first one, and
+ * its path is the first *bytes bytes of `path`. False: so many bytes are of directories that are
  * root's. Before, *bytes is how many are known to be; 0: none.
  */
 bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat, size_t *bytes);
@@ -107,12 +111,14 @@ bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_sta
 int cgroups_occupied(struct cgroups *c, const char *path);
 
 /*
- * The same for this cgroup and all below it, as its cgroup.events says: the kernel reports that a
+ * The same for this cgroup and all below it, from its cgroup.events: the kernel reports that a
  * cgroup is empty when all of these are.
  */
 int cgroups_populated(struct cgroups *c, const char *path);
 
-/* Call after the walk of a process scan: frees the late walks, whose results were all used. */
+/*
+ * Call after the walk of a process scan: frees the late walks, after all their results were used.
+ */
 void cgroup_lookup_walked(struct cgroups *c);
 
 /* Reads the cgroup2 path of a process from /proc/PID/cgroup into `path`. 0 or -errno. */

@@ -36,7 +36,7 @@ static void turn_ids(struct cgroups_look *l, void *from, void *to)
 	idmap_for_each (&l->ids, i, id, is) {
 		if (is == from)
 			is = to;
-		/* -ENOMEM: whoever waits for this one waits no longer. */
+		/* -ENOMEM: callers that wait for this one wait no longer. */
 		if (is)
 			(void)idmap_put(&fresh, id, is);
 	}

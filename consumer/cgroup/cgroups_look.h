@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cgroups_look.h: looks for the paths of cgroups that nobody has told of, by walks of the
+ * cgroups_look.h: looks for the paths of cgroups that no event has reported, by walks of the
  * hierarchy, which go on over turns of the main loop. One walk looks for all ids that were unknown
  * before it began. An id that it has not found is gone (an id is never given again), or lies where
  * the consumer cannot look: it is not looked for again before cgroups_look_again. Main thread only.
@@ -25,7 +25,7 @@ struct cgroups_look {
 	/* Learns the path of each cgroup that a walk meets; the context is a struct cgroups. */
 	int (*learn)(void *context, const char *path, uint64_t id);
 	struct cgroups_walk *walk; /* owned; NULL: none is under way */
-	struct idmap ids;	   /* id -> what is known of it */
+	struct idmap ids;	   /* id -> its state */
 	size_t sought;		   /* of ids: a walk has still to look for them */
 	uint64_t began_ns, due_ns; /* of the walk; before that the next does not begin */
 };
@@ -34,10 +34,10 @@ void cgroups_look_init(struct cgroups_look *l,
 		       int (*learn)(void *context, const char *path, uint64_t id));
 void cgroups_look_done(struct cgroups_look *l);
 
-/* Looks for the cgroup, whose path is not known, unless that was done before. */
+/* Looks for the path of the cgroup, unless that was done before. */
 void cgroups_look_for(struct cgroups *c, uint64_t id);
 
-/* Whether a walk has still to look for the cgroup: whoever needs its path waits for that. */
+/* Whether a walk has still to look for the cgroup: callers that need its path wait for that. */
 bool cgroups_look_awaits(const struct cgroups *c, uint64_t id);
 
 /* The path is known by now; the cgroup is known to be gone. */

@@ -92,7 +92,7 @@ void cgroups_walk_free(struct cgroups_walk *w)
 	free(w);
 }
 
-/* Keeps what a walk that has come to its end could not see. */
+/* Keeps the directories that a finished walk could not see. */
 static void note_left(struct cgroups *c, const struct cgroups_walk *w)
 {
 	struct cgroupfs_left left = cgroupfs_walk_left(w->walk);

@@ -25,7 +25,7 @@ static const char *const qos_names[] = {
 };
 _Static_assert(ARRAY_SIZE(qos_names) == QOS_COUNT_, "a class without a row");
 
-/* A component of the path, or what is left of one. Not terminated. */
+/* A component of the path, or the rest of one. Not terminated. */
 struct span {
 	const char *text;
 	size_t bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * container.h: reads from the path of a cgroup who runs there: container, pod, machine, unit. It
- * knows the names that runtimes give (container.def) and asks no runtime's socket. A path is a
- * claim: whoever may make a cgroup chooses its name. Any thread.
+ * container.h: reads the container and unit from the path of a cgroup: container, pod, machine,
+ * unit. It knows the names that runtimes give (container.def) and asks no runtime's socket. A path
+ * is a claim: the user that makes a cgroup chooses its name. Any thread.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CONTAINER_H
 #define TROCAR_CONSUMER_CGROUP_CONTAINER_H

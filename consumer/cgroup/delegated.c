@@ -15,7 +15,8 @@ static bool is_at_or_below(const char *path, const char *above)
 	return !strncmp(path, above, bytes) && (!path[bytes] || path[bytes] == '/');
 }
 
-/* Adds the directory, whose path is the first `bytes` bytes of `path`. Returns its number plus 1.
+/*
+ * Adds the directory with the first `bytes` bytes of `path` as its path. Returns its number plus 1.
  */
 static size_t add_directory(struct delegated_list *list, const char *path, size_t bytes,
 			    const struct stat *st)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * delegated.h: finds the directory that an administrator handed to a user, for cgroups below it.
- * The user makes as many cgroups there as he likes, so sums by cgroup hide what he has: his
- * directory is what to add up by. Main thread only.
+ * The user can make any number of cgroups there, so sums by cgroup hide the user's time: the
+ * directory is the unit to add up by. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_DELEGATED_H
 #define TROCAR_CONSUMER_CGROUP_DELEGATED_H

@@ -19,7 +19,7 @@ struct worker {
 	struct lookup_pool *pool;
 	struct lookup_call *work; /* NULL: idle */
 	pthread_cond_t begin;	  /* it has one, or the pool stops */
-	bool finished, late;	  /* the call has run; nobody waits for it */
+	bool finished, late;	  /* the call has run; no caller waits for it */
 };
 
 struct lookup_pool {

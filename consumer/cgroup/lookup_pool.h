@@ -6,8 +6,8 @@
  * without it. A call of one owner occupies at most one thread, so no owner delays the calls of
  * others. Idle threads do not wake.
  *
- * The agent's own calls that may wait for a lock of the kernel's (cgroup_mutex, which whoever makes
- * or enters cgroups holds) have a thread that no owner's call occupies.
+ * The agent's own calls that may wait for a lock of the kernel's (cgroup_mutex, which every process
+ * that makes or enters cgroups holds) have a thread that no owner's call occupies.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_LOOKUP_POOL_H
 #define TROCAR_CONSUMER_CGROUP_LOOKUP_POOL_H

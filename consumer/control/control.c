@@ -207,7 +207,7 @@ static void finish_client(struct control_client *client)
 	close_client(client);
 }
 
-/* Answers what can be answered now, and sets what to wait for. */
+/* Answers the requests that can be answered now, and sets the events to wait for. */
 static void serve_client(struct control_client *client)
 {
 	int r;

@@ -29,13 +29,13 @@ struct jsonw;
 #define CONTROL_IDLE_MS 60000		  /* limit for an incomplete request or an unread answer */
 #endif
 
-/* Who asks: SO_PEERCRED and SO_PEERGROUPS, read at accept(2). */
+/* The peer: SO_PEERCRED and SO_PEERGROUPS, read at accept(2). */
 struct control_peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	bool admin; /* root, the agent's own user, or in the admin group: may call what changes
-		       something */
+	bool admin; /* root, the agent's own user, or in the admin group: may call changing methods
+		     */
 	uint64_t connection; /* its number, from 1; no other connection gets it */
 };
 
@@ -50,7 +50,7 @@ typedef int (*control_call)(void *context, const struct control_peer *peer,
 
 /*
  * A request that may take longer than a turn of the main loop (turn.h). It is the first member of a
- * struct with what the request needs; the request itself is gone by then.
+ * struct with the request's data; the request itself is gone by then.
  */
 struct control_job {
 	/*
@@ -92,14 +92,14 @@ int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_gr
 		struct control_server **ret_server);
 
 /*
- * Takes processes of `user` for admins too: the agent's own, who could write its maps in any case.
- * In a container it is the one who `kubectl exec` makes somebody. Call before the loop runs.
+ * Takes processes of `user` for admins too: the agent's own, which could write its maps in any
+ * case. In a container it is the user of `kubectl exec`. Call before the loop runs.
  */
 void control_set_user(struct control_server *server, uid_t user);
 
 /*
- * Has `closed` called with the number of each connection that ends, so that what a method keeps for
- * a connection ends with it.
+ * Has `closed` called with the number of each connection that ends, so that a method's state for a
+ * connection ends with it.
  */
 void control_on_close(struct control_server *server,
 		      void (*closed)(void *context, uint64_t connection), void *context);

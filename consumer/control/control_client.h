@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * control_client.h: one connection of the control socket: its bytes in and out; control.c decides
- * who may connect. Both buffers exist only while they hold something.
+ * which peers may connect. Both buffers exist only while they hold something.
  */
 #ifndef TROCAR_CONSUMER_CONTROL_CONTROL_CLIENT_H
 #define TROCAR_CONSUMER_CONTROL_CONTROL_CLIENT_H
@@ -31,7 +31,7 @@ struct control_client {
 	uint64_t asked_ns; /* its last request, or its begin */
 };
 
-/* Who is admin beside root; -1: no group, no user. */
+/* The admins beside root; -1: no group, no user. */
 struct control_admins {
 	gid_t group;
 	uid_t user;
@@ -53,7 +53,7 @@ bool control_client_line(struct control_client *client, const char **ret_line, s
 /* Removes the first `bytes` bytes and the '\n' behind them. */
 void control_client_next(struct control_client *client, size_t bytes);
 
-/* Sends what is not sent yet. Returns 0 when all is out; -EAGAIN; -errno. */
+/* Sends the rest of the answer. Returns 0 when all is out; -EAGAIN; -errno. */
 int control_client_send(struct control_client *client);
 
 static inline bool control_client_unsent(const struct control_client *client)

@@ -15,7 +15,8 @@ enum control_code {
 	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: an error, then closed */
 	CONTROL_FORBIDDEN = -32001,
 	CONTROL_REJECTED = -32002, /* faulty rules: `data` has the faults */
-	CONTROL_HELD = -32003, /* a session could not start: `data` says why and when to retry */
+	CONTROL_HELD =
+		-32003, /* a session could not start: `data` has the reason and the time to retry */
 	CONTROL_NOT_FOUND = -32004,
 	CONTROL_BUSY = -32005, /* too many requests are in progress that take more than a turn */
 };

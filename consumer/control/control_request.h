@@ -11,7 +11,7 @@
 
 #define CONTROL_NESTING 32
 
-/* A request in progress: its job, and what its answer needs. Zeroed: there is none. */
+/* A request in progress: its job, and the data of its answer. Zeroed: there is none. */
 struct control_pending {
 	struct control_job *job; /* owned; NULL: the request is answered */
 	const char *method;

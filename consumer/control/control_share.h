@@ -6,10 +6,10 @@
 #include "consumer/control/control_client.h"
 
 /*
- * Returns whose place a newcomer takes when all are taken: of the user with the most connections
- * the one that has been idle longest, so that no user has more than his share while others ask. An
- * admin's place is for admins, and an admin takes that of anyone else. NULL: the newcomer's user
- * has his share. `clients` has no NULL.
+ * Returns the client that gives way to a newcomer when all places are taken: of the user with the
+ * most connections the one that has been idle longest, so that no user has more than his share
+ * while others ask. An admin's place is for admins, and an admin takes that of anyone else. NULL:
+ * the newcomer's user has his share. `clients` has no NULL.
  */
 struct control_client *
 control_share_place(struct control_client *const clients[CONTROL_CLIENTS_MAX],

@@ -35,7 +35,9 @@ struct cgroups_unseen {
 	} said[UNSEEN_COUNT_];
 };
 
-/* Writes the lines about what the last walk and scan could not see. Call after each scan. */
+/*
+ * Writes the lines about cgroups that the last walk and scan could not see. Call after each scan.
+ */
 void cgroups_unseen_check(struct cgroups_unseen *u, uint64_t now_ns);
 
 /* Writes the object `cgroups` of the method `status`. */

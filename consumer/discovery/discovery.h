@@ -30,7 +30,7 @@
 
 struct rule_preview;
 
-/* That the rules file was refused as it is now: what is in force is not what it says. */
+/* That the rules file was refused as it is now: the rules in force are not the file's. */
 struct rules_refused {
 	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: it was not */
 	size_t faults;

@@ -108,7 +108,7 @@ void match_queue_add(struct discovery *d, struct process *p, const char *found)
 	p->match.found = found;
 	if (p->match.queued)
 		return;
-	/* Who waits for no walk has its mappings: no more is to be read. */
+	/* A process that waits for no walk has its mappings: no more is to be read. */
 	if (walked ? !waits : !q->first && !turn_is_over()) {
 		write_queued(d, p);
 		return;
@@ -146,7 +146,7 @@ static bool waits_for_scan(struct discovery *d)
 	return now_ns - q->held_ns < HOLD_NS;
 }
 
-/* Writes the lines of those whose mappings a walk has read, or given up. */
+/* Writes the lines of processes after a walk has read their mappings, or given up. */
 static void step_walk(struct discovery *d)
 {
 	struct match_queue *q = &d->matches;

@@ -20,8 +20,8 @@ struct match_queue {
 };
 
 /*
- * Writes process.match of `p`, found as `found` says (a literal), now or in a later step. The
- * caller has taken the line from the budget. When `p` waits already, only `found` changes.
+ * Writes process.match of `p`, with `found` (a literal), now or in a later step. The caller has
+ * taken the line from the budget. When `p` waits already, only `found` changes.
  */
 void match_queue_add(struct discovery *d, struct process *p, const char *found);
 

@@ -9,7 +9,7 @@
 #include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 
-/* With what comes of those that wait; beyond that a scan finds what has become of them. */
+/* With later events of waiting ones; beyond that a scan finds their state. */
 #define BEHIND_MAX (4 * PATH_WAIT_MAX)
 
 enum waits_for {
@@ -60,7 +60,7 @@ static bool has_room(struct discovery *d)
 	return false;
 }
 
-/* Whether the path is being looked for; tries what needs no look first. */
+/* Whether the path is being looked for; tries those without a look first. */
 static bool lacks_path(struct discovery *d, uint64_t cgroup_id, uint32_t pid_hint)
 {
 	return !cgroups_path(d->cgroups, cgroup_id, pid_hint) &&
@@ -108,7 +108,7 @@ static void end_process(struct discovery *d, const struct sighting *end)
 	process_match_gone(d, p);
 }
 
-/* Hands the first one on: its path is known now, or nobody looks for it. */
+/* Hands the first one on: its path is known now, or no walk looks for it. */
 static void hand_on(struct discovery *d)
 {
 	struct path_wait *q = &d->waiting;

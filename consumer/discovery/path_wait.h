@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * path_wait.h: processes and cgroups of which events or the scan have told and that wait until the
- * path of their cgroup is found (cgroups_look.h): the rules need it, and the lines name it. What
- * comes of a process that waits waits behind it. Main thread only.
+ * path_wait.h: processes and cgroups, from events or the scan, that wait until the path of their
+ * cgroup is found (cgroups_look.h): the rules need it, and the lines name it. What comes of a
+ * process that waits waits behind it. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_PATH_WAIT_H
 #define TROCAR_CONSUMER_DISCOVERY_PATH_WAIT_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATH_WAIT_MAX 1024 /* beyond that nobody waits; a scan finds them again */
+#define PATH_WAIT_MAX 1024 /* beyond that none waits; a scan finds them again */
 
 struct discovery;
 struct sighting;
@@ -37,16 +37,13 @@ bool path_wait_end(struct discovery *d, uint32_t tgid, uint64_t start_ns, const 
 /* Whether the cgroup has to wait, as path_wait_process: it is handed to process_match_cgroup. */
 bool path_wait_cgroup(struct discovery *d, uint64_t cgroup_id);
 
-/*
- * Goes on with the look and with those whose paths it has found, or has not. Call in each turn that
- * drains.
- */
+/* Goes on with the look, and with those that have a result. Call in each turn that drains. */
 void path_wait_step(struct discovery *d);
 
-/* Whether somebody could go on in the next turn. */
+/* Whether one could go on in the next turn. */
 bool path_wait_has_rest(const struct discovery *d);
 
-/* Forgets all who wait. */
+/* Forgets all waiting ones. */
 void path_wait_done(struct discovery *d);
 
 #endif

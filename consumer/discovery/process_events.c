@@ -37,8 +37,8 @@ static const char *const found_names[] = {
 };
 
 /*
- * Matches the process of an exec, fork or rename. EVENT_UNNAME says that no rule by name has the
- * new name, which an execve or a rename gave; a rule by cgroup may still match.
+ * Matches the process of an exec, fork or rename. EVENT_UNNAME: no rule by name has the new name,
+ * which an execve or a rename gave; a rule by cgroup may still match.
  */
 static void on_match(struct discovery *d, const struct event *e)
 {

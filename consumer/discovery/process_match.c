@@ -117,7 +117,7 @@ static void read_again(struct discovery *d, struct process *p)
 }
 
 /*
- * Makes a matched process. Where the table has no room, losses.c says so, and a later scan finds
+ * Makes a matched process. Where the table has no room, losses.c reports it, and a later scan finds
  * the process again.
  */
 static bool make_process(struct discovery *d, const struct sighting *seen,
@@ -139,7 +139,7 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 
 	if ((!p && !rule) || (!p && !make_process(d, seen, &p)) || p->gone_ns)
 		return;
-	/* The kernel's table gets only what is needed: one that had left is back before. */
+	/* The kernel's table gets only the needed part: one that had left is back before. */
 	back = rule && p->left_ns;
 	if (back)
 		process_back(d->processes, p);

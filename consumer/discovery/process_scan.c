@@ -52,7 +52,7 @@ static void take_task(struct discovery *d, const struct task_record *t)
 /*
  * Handles a process that was known before the scan and that the iterator did not list. It lists
  * every process that the kernel side has marked, so this one has ended; but within a scope of the
- * loader it may have left the scope, and then nobody here can tell whether it lives.
+ * loader it may have left the scope, and then its state is not known here.
  */
 static void handle_unlisted(struct discovery *d, struct process *p)
 {
@@ -74,8 +74,8 @@ static bool is_to_go(const struct discovery *d, const struct process *p)
 /*
  * Lets go of the processes that were known before the scan and have ended, or have left every
  * watched cgroup and matching name. They linger, so that samples still on their way find them. Each
- * part goes through the whole table, which may have changed since the last: whom one part has let
- * go the next passes over.
+ * part goes through the whole table, which may have changed since the last: the next part skips
+ * processes that one part has let go.
  */
 static bool let_go(struct discovery *d, uint64_t until_ns)
 {
@@ -97,8 +97,8 @@ static bool let_go(struct discovery *d, uint64_t until_ns)
 }
 
 /*
- * Returns why the watch must end; NULL when it must not, or when that is unknown. The user to whom
- * a cgroup is delegated may make it unreadable for the consumer: that does not end a watch.
+ * Returns why the watch must end; NULL when it must not, or when that is unknown. The user of a
+ * delegated cgroup may make it unreadable for the consumer: that does not end a watch.
  */
 static const char *why_ended(struct discovery *d, const struct watch *w)
 {
@@ -106,8 +106,8 @@ static const char *why_ended(struct discovery *d, const struct watch *w)
 	int r;
 
 	/*
-	 * The kernel has just listed a process in it, so no file has to say it: if this scan ended
-	 * the watch, the next would start it again.
+	 * The kernel has just listed a process in it, so no file is needed: if this scan ended the
+	 * watch, the next would start it again.
 	 */
 	if (w->root || w->scan == d->scan.number)
 		return NULL;

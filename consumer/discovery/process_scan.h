@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_scan.h: reads all processes from the iterator `tasks`. The scan finds what events of the
- * kernel side have missed, and what ran before the consumer started. A turn of the main loop spends
- * no more than its time on it (turn.h); the next turns go on. A process that begins meanwhile
- * causes an event, and a scan lets no process go that was seen after the scan had begun. Main
- * thread only.
+ * process_scan.h: reads all processes from the iterator `tasks`. The scan finds processes that
+ * events of the kernel side have missed, and those that ran before the consumer started. A turn of
+ * the main loop spends no more than its time on it (turn.h); the next turns go on. A process that
+ * begins meanwhile causes an event, and a scan lets no process go that was seen after the scan had
+ * begun. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_PROCESS_SCAN_H
 #define TROCAR_CONSUMER_DISCOVERY_PROCESS_SCAN_H
@@ -33,7 +33,7 @@ struct process_scan {
 	enum scan_stage stage;
 	size_t next;	 /* cgroup or slot of this stage */
 	int failed;	 /* -errno of the tasks */
-	uint64_t cpu_ns; /* it has taken so far, with what threads listed for it */
+	uint64_t cpu_ns; /* it has taken so far, including that of threads that listed for it */
 	bool again;	 /* another scan was asked for meanwhile */
 	bool new_rules;	 /* watches without rules end with this scan */
 	struct task_list tasks;
@@ -47,7 +47,7 @@ void process_scan_ask(struct discovery *d);
 
 /*
  * Begins a scan by new rules, which the caller has put into force; one that runs is given up. When
- * it has found what the rules match, it ends the watches that have none.
+ * it has found all matches, it ends the watches without one.
  */
 void process_scan_rules(struct discovery *d);
 

@@ -226,7 +226,7 @@ static int walk_cgroups(struct rule_preview *v, uint64_t until_ns)
 {
 	if (!v->set->rules->n_by_cgroup)
 		return 0;
-	/* Where the root cannot be read, `status` says so, and there is nothing to list. */
+	/* Where the root cannot be read, `status` reports it, and there is nothing to list. */
 	if (!v->walk && cgroups_walk_new(v->discovery->cgroups, select_cgroup, v, &v->walk) != 0)
 		return 0;
 	return cgroups_walk_step(v->walk, until_ns) > 0;
@@ -259,7 +259,7 @@ static void take_pid(struct rule_preview *v, const char *line)
 		write_match(v, rule, (uint32_t)pid, comm, path);
 }
 
-/* Cuts a line off what was read. False: there is no whole line. */
+/* Cuts a line off the buffer. False: there is no whole line. */
 static bool cut_line(struct rule_preview *v, char line[32])
 {
 	char *end = memchr(v->procs, '\n', v->procs_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rule_preview.h: lists what a rule set would match now, without applying it, in parts. It fills
+ * rule_preview.h: lists the present matches of a rule set, without applying it, in parts. It fills
  * the idle tries with the set. One preview has these at a time, and the others wait; when rules are
  * applied meanwhile, which takes the idle tries too, it begins anew. Main thread only.
  */
@@ -19,7 +19,7 @@ struct rule_preview;
 /* What a preview left out. */
 struct rule_preview_left {
 	size_t omitted;	   /* matches beyond `max` */
-	size_t unreadable; /* cgroups of rules by cgroup whose processes could not be read */
+	size_t unreadable; /* cgroups of rules by cgroup with processes that could not be read */
 };
 
 /*
@@ -35,7 +35,7 @@ int rule_preview_step(struct rule_preview *v, uint64_t until_ns);
 
 /*
  * Writes which running processes each rule would match: the member `matches`, an array of {rule,
- * pid, comm, cgroup}. *ret_left is what it does not have.
+ * pid, comm, cgroup}. *ret_left is the number of the others.
  */
 void rule_preview_write(const struct rule_preview *v, struct jsonw *w,
 			struct rule_preview_left *ret_left);

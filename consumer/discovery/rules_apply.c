@@ -79,7 +79,7 @@ static void say_applied(struct discovery *d, const struct applied *applied, cons
 	event_line_end(d->log->lines, &w);
 }
 
-/* Copies to rules of the same name what they have spent. */
+/* Copies the spent budget to rules of the same name. */
 static void carry_budgets(const struct ruleset *from, struct ruleset *to)
 {
 	for (size_t i = 0; from && i < from->rules->count; i++) {
@@ -243,7 +243,10 @@ static void say_unread(struct discovery *d, const char *source, int error)
 	rules_apply_say_rejected(d, source, NULL, &faults);
 }
 
-/* Refuses what is no regular file before it opens it: an open of a FIFO waits for a writer. */
+/*
+ * Refuses a path to anything but a regular file before it opens it: an open of a FIFO waits for a
+ * writer.
+ */
 static int read_rules(const char *path, char **ret_text, size_t *ret_bytes)
 {
 	_cleanup_close_ int held = -1, fd = -1;

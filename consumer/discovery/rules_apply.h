@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rules_apply.h: puts a rule set in force: fills the inactive tries, switches to them, carries over
- * what is already watched, and scans for what the new rules match. Main thread only.
+ * the present watches, and scans for matches of the new rules. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_RULES_APPLY_H
 #define TROCAR_CONSUMER_DISCOVERY_RULES_APPLY_H

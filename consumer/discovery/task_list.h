@@ -14,7 +14,7 @@
 
 struct pinned_maps;
 
-/* One list and what the iterator has given of it that nobody has taken yet. */
+/* One list and the records of the iterator that are not taken yet. */
 struct task_list {
 	struct control *control; /* borrowed */
 	uint32_t trie;		 /* control.scan_trie of this list */
@@ -25,8 +25,8 @@ struct task_list {
 };
 
 /*
- * Opens the iterator for the processes whose names match in the trie `trie` (0 or 1), and those
- * that it lists anyway (bpf/iter.bpf.c). task_list_close releases it. 0 or -errno.
+ * Opens the iterator for the processes with a name in the trie `trie` (0 or 1), and those that it
+ * lists anyway (bpf/iter.bpf.c). task_list_close releases it. 0 or -errno.
  */
 int task_list_open(const struct pinned_maps *pins, uint32_t trie, struct task_list *ret_list);
 void task_list_close(struct task_list *l);

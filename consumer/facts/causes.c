@@ -75,7 +75,7 @@ static bool find_denser(const struct facts_phases *f, enum fact fact, uint64_t *
 	return true;
 }
 
-/* Returns what became of a limit while the session ran, as the end of a sentence. */
+/* Returns the change of a limit while the session ran, as the end of a sentence. */
 static const char *say_since(enum facts_since since)
 {
 	static const char *const texts[] = {
@@ -169,7 +169,7 @@ static bool find_neighbour(const struct causes_case *c, uint64_t least, char *te
 	return true;
 }
 
-/* Nobody else had the CPUs: the cgroup wants more than there are. */
+/* No other cgroup had the CPUs: the cgroup wants more than there are. */
 static bool find_own_demand(const struct causes_case *c, uint64_t least, char *text)
 {
 	const struct causes_cpus *n = c->cpus;
@@ -324,7 +324,7 @@ static bool find_disk_limit(const struct causes_case *c, uint64_t least, char *t
 	return true;
 }
 
-/* Returns what onset and during have together. */
+/* Returns the sum of onset and during. */
 static uint64_t sum_device(const struct facts_phases *f, const struct facts_device *d,
 			   enum facts_device_count count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * causes.h: says in one sentence what made a cgroup stall, where the facts of its session tell it.
- * causes.def has the causes, their thresholds and their ranks. Any thread.
+ * causes.h: writes the cause of a cgroup's stall in one sentence, where the facts of its session
+ * prove it. causes.def has the causes, their thresholds and their ranks. Any thread.
  */
 #ifndef TROCAR_CONSUMER_FACTS_CAUSES_H
 #define TROCAR_CONSUMER_FACTS_CAUSES_H
@@ -18,7 +18,7 @@
 /* What began the session: pressure of a resource, or something else. */
 enum causes_trigger { CAUSES_CPU, CAUSES_MEMORY, CAUSES_IO, CAUSES_OTHER, CAUSES_TRIGGER_COUNT_ };
 
-/* Who had the CPUs while the session ran. */
+/* The users of the CPUs while the session ran. */
 struct causes_cpus {
 	const char *most; /* path or name of the other cgroup that had most; NULL: there is none */
 	uint64_t most_ms; /* CPU time that it had, on the CPUs that the session's cgroup ran on */
@@ -49,12 +49,12 @@ enum cause_id {
 bool causes_find(const struct causes_case *c, char text[CAUSES_TEXT_BYTES]);
 
 /*
- * Whether what waited for devices was pages that a larger memory limit had kept in memory: at least
- * half of what was read was read back.
+ * Whether the waits for devices were for pages that a larger memory limit had kept in memory: at
+ * least half of the reads were refaults.
  */
 bool causes_reads_back(const struct facts_phases *facts);
 
-/* Writes the sentence of this cause, whatever its rank. False when the facts do not tell it. */
+/* Writes the sentence of this cause, whatever its rank. False when the facts do not prove it. */
 bool causes_say(const struct causes_case *c, enum cause_id id, char text[CAUSES_TEXT_BYTES]);
 
 #endif

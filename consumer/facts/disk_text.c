@@ -168,7 +168,7 @@ void disk_text_write(const struct facts_disks *d, uint32_t major, uint32_t minor
 
 /* ---- for persons */
 
-/* What is said of where a device is mounted. */
+/* The mount points of a device as text. */
 struct said {
 	char *text;
 	size_t bytes; /* of text so far */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * disk_text.h: tells of a block device what it is made of and where it is mounted, for
- * programs and for persons. Paths that are too long are cut in the middle (path_text.h).
+ * disk_text.h: describes a block device: the devices below it and its mount points, for programs
+ * and for persons. Paths that are too long are cut in the middle (path_text.h).
  */
 #ifndef TROCAR_CONSUMER_FACTS_DISK_TEXT_H
 #define TROCAR_CONSUMER_FACTS_DISK_TEXT_H
@@ -29,8 +29,8 @@ void disk_text_name(const struct facts_disks *d, uint32_t major, uint32_t minor,
 		    char name[FACTS_DEVICES_BYTES]);
 
 /*
- * Writes its name and what a person knows it by: "dm-0 (vg0-data) at /srv", "vda at / and /boot";
- * "8:0" where it is not listed. `d` may be NULL.
+ * Writes its name and the place that a person knows: "dm-0 (vg0-data) at /srv", "vda at / and
+ * /boot"; "8:0" where it is not listed. `d` may be NULL.
  */
 void disk_text_say(const struct facts_disks *d, uint32_t major, uint32_t minor,
 		   char text[DISK_TEXT_BYTES]);

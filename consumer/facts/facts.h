@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * facts.h: what the kernel's own files say of a cgroup at one moment: throttling, memory events,
- * refaults, swap, what went to and from devices, pids, and the limits; and of the whole machine
- * (facts.def has all of it). Parses
- * their texts; reads no file itself. Keeps plain numbers; any thread.
+ * facts.h: the kernel's own counters of a cgroup at one moment: throttling, memory events,
+ * refaults, swap, bytes to and from devices, pids, and the limits; and of the whole machine
+ * (facts.def has all of it). Parses their texts; reads no file itself. Keeps plain numbers; any
+ * thread.
  */
 #ifndef TROCAR_CONSUMER_FACTS_FACTS_H
 #define TROCAR_CONSUMER_FACTS_FACTS_H
@@ -126,12 +126,12 @@ bool facts_get(const struct facts *f, enum fact fact, uint64_t *ret_value);
  */
 uint64_t facts_limit(const struct facts *f, enum fact fact);
 
-/* Replaces what *f has of one source by what `from` has of it; leaves the errors as they are. */
+/* Replaces the values of one source in *f by those in `from`; leaves the errors as they are. */
 void facts_take_source(struct facts *f, const struct facts *from, enum facts_source source);
 
 /*
- * Adds what `text`, the content of `file`, says. Passes over what it does not know, as later
- * kernels add keys. Fuzzed (tests/fuzz/consumer/facts.c).
+ * Adds the values of `text`, the content of `file`. Skips unknown keys, because later kernels add
+ * some. Fuzzed (tests/fuzz/consumer/facts.c).
  */
 void facts_parse(struct facts *f, enum facts_file file, const char *text, size_t bytes);
 

@@ -57,7 +57,7 @@ static void find_partitions(struct facts_disks *d)
 		}
 }
 
-/* ---- what the kernel says of virtual disks */
+/* ---- virtual disks */
 
 static int find_name(const struct facts_disks *d, const char *name)
 {
@@ -93,7 +93,7 @@ static DIR *open_dir(int at_fd, const char *path)
 	return dir;
 }
 
-/* Names what the disk stands on by the entries of its folder `slaves`, links to devices. */
+/* Adds the devices below the disk, from the entries of its folder `slaves`, links to devices. */
 static void read_below(struct facts_disks *d, struct facts_disk *disk, int disk_fd)
 {
 	_cleanup_closedir_ DIR *dir = open_dir(disk_fd, "slaves");
@@ -197,7 +197,7 @@ static void find_loops(struct facts_disks *d)
 	}
 }
 
-/* ---- what is swapped to */
+/* ---- swap devices */
 
 /* "/dev/vda2    partition	999420	0	-2". Returns the place of the device; -1: it is
  * none. */
@@ -322,7 +322,7 @@ bool facts_disks_is_mount(const struct facts_disks *d, size_t i, const struct mo
 	if (row->major)
 		return row->major == d->devices.rows[i].major &&
 		       row->minor == d->devices.rows[i].minor;
-	/* It has a number of its own and tells one of its devices; others tell what they like. */
+	/* It has a number of its own and reports one of its devices; others report any text. */
 	return row->type.bytes == strlen(btrfs) && !memcmp(row->type.at, btrfs, row->type.bytes) &&
 	       is_node(d, i, row->source);
 }

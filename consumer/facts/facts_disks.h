@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * facts_disks.h: what the block devices of the host are made of, and where they are mounted: which
- * partition is of which disk, what stands on what (device mapper, arrays, loop devices), and the
- * mount points that process 1 sees. From /proc and /sys/devices/virtual/block alone. Report thread
- * only, which may wait for files.
+ * facts_disks.h: what the block devices of the host are made of, and where they are mounted: the
+ * disk of each partition, the stack of devices (device mapper, arrays, loop devices), and the mount
+ * points that process 1 sees. From /proc and /sys/devices/virtual/block alone. Report thread only,
+ * which may wait for files.
  */
 #ifndef TROCAR_CONSUMER_FACTS_FACTS_DISKS_H
 #define TROCAR_CONSUMER_FACTS_FACTS_DISKS_H
@@ -15,12 +15,11 @@
 #include "consumer/facts/facts_devices.h"
 #include "shared/files/mounts.h"
 
-#define FACTS_DISKS_BELOW                                                       \
-	16 /* devices that one stands on, and that are told; others are counted \
-	    */
+#define FACTS_DISKS_BELOW \
+	16 /* devices that one stands on, and that are listed; others are counted \ */
 
 enum facts_disk_kind {
-	FACTS_DISK_WHOLE, /* a disk, or what is none of the others */
+	FACTS_DISK_WHOLE, /* a disk, or none of the others */
 	FACTS_DISK_PARTITION,
 	FACTS_DISK_DM,
 	FACTS_DISK_MD,
@@ -53,7 +52,7 @@ struct facts_disks {
 void facts_disks_read(struct facts_disks *d, const char *root);
 void facts_disks_done(struct facts_disks *d);
 
-/* Notes what `text`, the content of /proc/swaps, says. Fuzzed (tests/fuzz/consumer/facts.c). */
+/* Notes the devices of `text`, the content of /proc/swaps. Fuzzed (tests/fuzz/consumer/facts.c). */
 void facts_disks_add_swaps(struct facts_disks *d, const char *text, size_t bytes);
 
 /* Returns the place of a device in `devices.rows`; -1: it is not listed. `d` may be NULL. */
@@ -63,7 +62,7 @@ int facts_disks_find(const struct facts_disks *d, uint32_t major, uint32_t minor
 bool facts_disks_is_mount(const struct facts_disks *d, size_t i, const struct mounts_row *row);
 
 /*
- * Writes the places of the device at place `i`, of all that stand on it, and of what it stands on,
+ * Writes the places of the device at place `i`, of all that stand on it, and of those below it,
  * itself the first, then upwards, then downwards; the nearest first. Returns how many there are,
  * which may be more than `most`. *ret_up is how many of those written are no lower than it.
  */

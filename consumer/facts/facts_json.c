@@ -242,7 +242,7 @@ static void write_missing(const struct facts_phases *f, enum facts_source source
 		jsonw_array_end(w);
 }
 
-/* Writes what the devices are made of, and where they are mounted. */
+/* Writes the devices below each device, and the mount points. */
 static void write_disks(const struct facts_phases *f, const struct facts_disks *disks,
 			struct jsonw *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* facts_json.h: writes what the line "facts" of one source says. Any thread. */
+/* facts_json.h: writes the members of the line "facts" of one source. Any thread. */
 #ifndef TROCAR_CONSUMER_FACTS_FACTS_JSON_H
 #define TROCAR_CONSUMER_FACTS_FACTS_JSON_H
 

@@ -29,7 +29,7 @@ static void take_moment(struct facts_phases *f, enum facts_moment moment, const 
 
 /*
  * Takes the readings before the trigger. The onset begins at the last one before it, or, where
- * there is none, at the first one in it: each phase says how long it is.
+ * there is none, at the first one in it: each phase has its length.
  */
 static void take_before(struct facts_phases *f, const struct facts_record *record,
 			uint64_t since_ns, uint64_t onset_ns)
@@ -94,7 +94,7 @@ static bool has_lost(const struct facts *then, const struct facts *now, enum fac
 	return false;
 }
 
-/* Reads what the facts are now; a source whose cgroup is gone keeps what it was before. */
+/* Reads the present facts; a source with a removed cgroup keeps its last ones. */
 static void read_end(struct facts_phases *f)
 {
 	enum facts_moment before = f->has[FACTS_END] ? FACTS_END : FACTS_TRIGGER;

@@ -34,9 +34,9 @@ struct facts_phases {
 const char *facts_phases_name(enum facts_phase phase);
 
 /*
- * Makes the facts of a session in the cgroup at `path` that begins now: reads what they are, and
- * takes the readings before from `record`, which may be NULL: not older than `since_ns`, up to
- * `onset_ns`, when what was measured began (UINT64_MAX: nothing was). NULL without memory.
+ * Makes the facts of a session in the cgroup at `path` that begins now: reads the present facts,
+ * and takes the readings before from `record`, which may be NULL: not older than `since_ns`, up to
+ * `onset_ns`, when the measured time began (UINT64_MAX: nothing was). NULL without memory.
  */
 struct facts_phases *facts_phases_new(struct facts_reader *reader, const char *path,
 				      const struct facts_record *record, uint64_t since_ns,
@@ -46,7 +46,7 @@ void facts_phases_free(struct facts_phases *f); /* NULL is allowed */
 /* Reads the facts again when the last reading is FACTS_AGAIN_NS old. */
 void facts_phases_step(struct facts_phases *f, uint64_t now_ns);
 
-/* Reads what they are at the end, and closes the files. */
+/* Reads the facts at the end, and closes the files. */
 void facts_phases_end(struct facts_phases *f);
 
 /* Whether files of the source could be read at the trigger, and not at the end any more. */
@@ -61,7 +61,7 @@ uint64_t facts_phases_ms(const struct facts_phases *f, enum facts_phase phase,
 
 /*
  * Whether the fact was read for the phase; sets *ret_value: how much a counter grew, in the unit of
- * facts.value, or what a gauge was at its end.
+ * facts.value, or the value of a gauge at its end.
  */
 bool facts_phases_get(const struct facts_phases *f, enum facts_phase phase, enum fact fact,
 		      uint64_t *ret_value);
@@ -81,7 +81,7 @@ enum facts_since {
 
 /*
  * Returns the limit (facts_limit) at the trigger, or, where there was none, at the end;
- * FACTS_NO_LIMIT where none was found. *ret_since is what became of it.
+ * FACTS_NO_LIMIT where none was found. *ret_since is its change since.
  */
 uint64_t facts_phases_limit(const struct facts_phases *f, enum fact fact,
 			    enum facts_since *ret_since);

@@ -15,7 +15,7 @@
 #include "consumer/facts/facts.h"
 
 #define FACTS_PLACE_PIDS  32 /* processes that are asked for their v1 cgroups */
-#define FACTS_PLACE_PATHS 8  /* different v1 cgroups that are told apart */
+#define FACTS_PLACE_PATHS 8  /* different v1 cgroups that are distinguished */
 
 /* Where one source is read. */
 struct facts_place_source {
@@ -50,8 +50,8 @@ typedef size_t (*facts_place_call)(void *context, uint32_t pids[FACTS_PLACE_PIDS
 
 /*
  * Finds the place of the cgroup at `path` of cgroup2: for the sources in v1 hierarchies (`where`)
- * that of most of its processes. Those of the root are what `of_root` says: a watch of the root is
- * one of matched processes only. 0 or -ENOMEM.
+ * that of most of its processes. `of_root` selects those of the root: a watch of the root is one of
+ * matched processes only. 0 or -ENOMEM.
  */
 int facts_place_find(struct cgroups *cgroups, const char *path,
 		     const enum facts_where where[FACTS_SOURCE_COUNT_], facts_place_call of_root,

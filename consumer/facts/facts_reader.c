@@ -104,7 +104,7 @@ static int open_row(struct facts_reader *r, const char *path, const struct facts
 	return cgroups_open_file(&r->v1[row->source], s->path, row->name);
 }
 
-/* Adds what the open file has; `fd` may be the -errno of its opening. */
+/* Adds the values of the open file; `fd` may be the -errno of its opening. */
 static void read_row(int fd, enum facts_file file, struct facts *f)
 {
 	char text[TEXT_BYTES];

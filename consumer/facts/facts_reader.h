@@ -38,8 +38,8 @@ struct facts_files {
 };
 
 /*
- * Opens the files of the cgroup at `path`, whose place is `place`, as deep as asked. A descriptor
- * stays with the cgroup that it was opened in: once that is removed, reading fails with ENODEV
+ * Opens the files of the cgroup at `path` and `place`, as deep as asked. A descriptor stays with
+ * the cgroup that it was opened in: once that is removed, reading fails with ENODEV
  * (fs/kernfs/file.c), also where a new cgroup has the path. Release with facts_reader_files_close.
  */
 void facts_reader_files_open(struct facts_reader *r, const char *path,
@@ -49,8 +49,8 @@ void facts_reader_files_close(struct facts_files *files);
 
 /*
  * Reads the open files. What cannot be read is absent, with -errno in facts.error: -ESRCH when no
- * v1 cgroup is known, -EXDEV when it is the root of its hierarchy, whose counters are the whole
- * host's, -ENODEV when the cgroup was removed.
+ * v1 cgroup is known, -EXDEV when it is the root of its hierarchy, which has the whole host's
+ * counters, -ENODEV when the cgroup was removed.
  */
 void facts_reader_files_read(const struct facts_files *files, struct facts *ret_facts);
 

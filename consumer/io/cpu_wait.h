@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cpu_wait.h: how long the main thread was ready to run and the kernel ran others on the CPUs: the
- * second number of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst). It tells a turn
- * that took long from one that was not let on.
+ * second number of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst). It distinguishes
+ * a long turn from one that waited for a CPU.
  */
 #ifndef TROCAR_CONSUMER_IO_CPU_WAIT_H
 #define TROCAR_CONSUMER_IO_CPU_WAIT_H

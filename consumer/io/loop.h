@@ -46,8 +46,8 @@ uint64_t loop_turn(const struct loop *loop);
 struct loop_longest {
 	uint64_t turn_ns; /* from the return of epoll_wait(2) until every source it named was served
 			   */
-	uint64_t own_ns;  /* without what the main thread waited for a CPU (cpu_wait.h) */
-	bool own_known;	  /* false: the kernel does not say what it waited */
+	uint64_t own_ns;  /* without the main thread's waits for a CPU (cpu_wait.h) */
+	bool own_known;	  /* false: the kernel does not count its waits */
 };
 
 /*

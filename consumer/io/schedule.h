@@ -20,7 +20,7 @@
 /*
  * The least time between a scan and the next one that schedule_repair_soon requests, or so many
  * times the CPU time of the last scan, up to SCHEDULE_SCAN_NS: on a host with 20,000 cgroups a scan
- * takes a second of it, and a user who floods discovery has one requested again and again.
+ * takes a second of it, and a user that floods discovery causes one request after the other.
  */
 #define SCHEDULE_REPAIR_NS    (3 * NSEC_PER_SEC)
 #define SCHEDULE_REPAIR_TIMES 20
@@ -84,8 +84,8 @@ void schedule_settle_soon(struct schedule *s);
 void schedule_scan_soon(struct schedule *s);
 
 /*
- * Schedules one scan, because events were lost: not earlier after the last scan began than
- * SCHEDULE_REPAIR_NS says.
+ * Schedules one scan, because events were lost: at least SCHEDULE_REPAIR_NS after the last scan
+ * began.
  */
 void schedule_repair_soon(struct schedule *s);
 

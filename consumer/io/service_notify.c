@@ -64,7 +64,7 @@ static int connect_to(const char *name, int *ret_fd)
 }
 
 /*
- * Children inherit both variables, so the pid says for whom they are. Source:
+ * Children inherit both variables, so the pid names the process that they are for. Source:
  * sd_watchdog_enabled(3).
  */
 static int read_watchdog(const char *usec, const char *pid, uint64_t *ret_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * turn.h: the time of one turn of the main loop, which all its parts (drains, scan, queues) share,
- * so that who asks at the control socket waits for one part of TURN_NS and not for the sum of all.
+ * so that a client of the control socket waits for one part of TURN_NS and not for the sum of all.
  * Main thread only.
  */
 #ifndef TROCAR_CONSUMER_IO_TURN_H

@@ -31,7 +31,7 @@ void perf_map_free(struct jit_map *map);
 
 /*
  * Names the function that holds `address`. REASON_NONE with *ret_fn and *ret_start; else
- * REASON_NO_SYMBOL, REASON_PERF_MAP_CUT (it may be in what was not read), or REASON_CODE_REUSED.
+ * REASON_NO_SYMBOL, REASON_PERF_MAP_CUT (it may be in the unread part), or REASON_CODE_REUSED.
  */
 enum reason perf_map_find(const struct jit_map *map, uint64_t address, const char **ret_fn,
 			  uint64_t *ret_start);

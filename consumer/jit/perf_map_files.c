@@ -67,8 +67,8 @@ static struct perf_map_file *find_state(struct perf_map_files *f, enum state sta
 }
 
 /*
- * Returns the file whose process ended first, of those with a descriptor (`open`) or without one;
- * NULL when there is none.
+ * Returns the file of the process that ended first, of those with a descriptor (`open`) or without
+ * one; NULL when there is none.
  */
 static struct perf_map_file *find_gone(struct perf_map_files *f, bool open)
 {
@@ -85,8 +85,8 @@ static struct perf_map_file *find_gone(struct perf_map_files *f, bool open)
 }
 
 /*
- * Returns a place for one more file. When all places hold open files, gives up the file whose
- * process ended first, so that a later call finds a place, and returns NULL.
+ * Returns a place for one more file. When all places hold open files, gives up the file of the
+ * process that ended first, so that a later call finds a place, and returns NULL.
  */
 static struct perf_map_file *add_file(struct perf_map_files *f, const struct process_key *process)
 {
@@ -170,7 +170,7 @@ static enum reason open_now(struct perf_map_files *f, const struct process_key *
 	return f->borrow(f->borrow_context, process, ret_fd) == 0 ? REASON_NONE : reason;
 }
 
-/* Keeps a mark, unless the last one says as much; the oldest goes when there are too many. */
+/* Keeps a mark, unless the last one equals it; the oldest goes when there are too many. */
 static void add_mark(struct perf_map_file *item, const struct perf_map_mark *mark)
 {
 	size_t kept = MIN((size_t)item->mark_count, (size_t)PERF_MAP_MARKS - 1);

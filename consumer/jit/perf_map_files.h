@@ -87,9 +87,9 @@ void perf_map_files_leave(struct perf_map_files *f, const struct process_key *pr
 void perf_map_files_mark(struct perf_map_files *f);
 
 /*
- * Opens what the main thread has requested, marks each file that it opens, and closes what no
- * session can need any more; with `idle` (no session waits for names) also the maps of processes
- * that ended PERF_MAP_FILES_LINGER_NS ago. Symbolizer's thread.
+ * Opens the files that the main thread has requested, marks each, and closes those that no session
+ * can need any more; with `idle` (no session waits for names) also the maps of processes that ended
+ * PERF_MAP_FILES_LINGER_NS ago. Symbolizer's thread.
  */
 void perf_map_files_serve(struct perf_map_files *f, bool idle);
 
@@ -111,8 +111,8 @@ size_t perf_map_files_marks(struct perf_map_files *f, const struct process_key *
 /*
  * Opens the map of a process as it is now, or else returns the one that is held. Symbolizer's
  * thread. REASON_NONE with a descriptor in *ret_fd, else the reason; REASON_PROCESS_GONE: the
- * process had ended before anybody asked. A newly opened descriptor is also in *ret_owned, and the
- * caller closes it; a held one is valid until the next perf_map_files_serve.
+ * process had ended before the first request. A newly opened descriptor is also in *ret_owned, and
+ * the caller closes it; a held one is valid until the next perf_map_files_serve.
  */
 enum reason perf_map_files_open(struct perf_map_files *f, const struct process_key *process,
 				int *ret_fd, int *ret_owned);

@@ -9,7 +9,7 @@
 
 struct jit_process {
 	struct process_key key;
-	struct jit_map *map; /* NULL: `reason` says why */
+	struct jit_map *map; /* NULL: `reason` has the cause */
 	enum reason reason;
 };
 

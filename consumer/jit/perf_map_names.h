@@ -29,9 +29,9 @@ void perf_map_names_begin(struct jit *j, uint64_t began_ns);
 void perf_map_names_done(struct jit *j);
 
 /*
- * Names the function at `address` of `process`, whose map comes from `files`; the string lives
- * until perf_map_names_done. Keeps as many maps as fit max_bytes, and one more. REASON_NONE with
- * *ret_fn and *ret_start, else the reason.
+ * Names the function at `address` of `process`, by its map from `files`; the string lives until
+ * perf_map_names_done. Keeps as many maps as fit max_bytes, and one more. REASON_NONE with *ret_fn
+ * and *ret_start, else the reason.
  */
 enum reason perf_map_names_find(struct jit *j, struct perf_map_files *files,
 				const struct process_key *process, uint64_t address,

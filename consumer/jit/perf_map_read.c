@@ -65,8 +65,9 @@ static bool started_at(const char *folder, uint64_t start_ns)
 }
 
 /*
- * Returns the user of a living process whose own process id is the host's. In another PID namespace
- * its file has another name, and a file with this name on the host belongs to another process.
+ * Returns the user of a living process with the host's process id as its own. In another PID
+ * namespace its file has another name, and a file with this name on the host belongs to another
+ * process.
  */
 static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
 {
@@ -177,7 +178,7 @@ static uint64_t hash_bytes(const char *text, size_t bytes)
 	return hash;
 }
 
-/* Hashes what stands before `bytes`; false when the file is shorter. */
+/* Hashes the text before `bytes`; false when the file is shorter. */
 static bool hash_tail(int fd, uint64_t bytes, uint64_t *ret_hash)
 {
 	char text[MARK_TAIL_BYTES];

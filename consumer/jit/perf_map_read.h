@@ -20,7 +20,8 @@
 #define PERF_MAP_BYTES_MAX (16u << 20) /* bytes read from the file's end */
 #define PERF_MAP_MARKS	   4	       /* of one file */
 
-/* The file had at least `bytes` at `since_ns` (CLOCK_MONOTONIC), which ended in what `tail` hashes.
+/*
+ * The file had at least `bytes` at `since_ns` (CLOCK_MONOTONIC), with the hash `tail` of its end.
  */
 struct perf_map_mark {
 	uint64_t bytes, since_ns, tail;
@@ -38,14 +39,13 @@ struct perf_map_age {
  * owns, and that was written since the process started. REASON_NONE with a descriptor that the
  * caller closes; REASON_PROCESS_GONE when the process has ended; REASON_NO_PERF_MAP when there is
  * no file, or the process is in another PID namespace, so that the host's folder is not its own;
- * else what is wrong with the file.
+ * else the fault of the file.
  */
 enum reason perf_map_read_open(const char *folder, const struct process_key *process, int *ret_fd);
 
 /*
- * Reads the end of an opened map of `process`, after it has checked what the descriptor shows: a
- * regular file, written since the process started. REASON_NONE with *ret_map, which perf_map_free
- * releases.
+ * Reads the end of an opened map of `process`, after it has checked the descriptor: a regular file,
+ * written since the process started. REASON_NONE with *ret_map, which perf_map_free releases.
  */
 enum reason perf_map_read_load(int fd, const struct process_key *process,
 			       const struct perf_map_age *age, struct jit_map **ret_map);

@@ -13,7 +13,7 @@
  */
 int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *ret_count);
 
-/* Deletes what one reading finds of a map. */
+/* Deletes the elements that one reading finds in a map. */
 void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room);
 
 /*

@@ -343,7 +343,7 @@ int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,
 	return bpf_map_lookup_elem(pins->counters_fd, &slot, counters) < 0 ? -errno : 0;
 }
 
-/* Adds up the values that each CPU has of one element, whose value is `words` counters. */
+/* Adds up the values that each CPU has of one element of `words` counters. */
 static int sum_cpus(const struct pinned_maps *pins, int fd, uint32_t key, size_t words,
 		    uint64_t *ret_sum)
 {

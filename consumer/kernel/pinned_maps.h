@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pinned_maps.h: opens what the loader pinned in bpffs, without privilege. pinned_maps_open runs
- * before the lock-down; afterwards bpf(2) is used for map elements only.
+ * pinned_maps.h: opens the objects that the loader pinned in bpffs, without privilege.
+ * pinned_maps_open runs before the lock-down; afterwards bpf(2) is used for map elements only.
  */
 #ifndef TROCAR_CONSUMER_KERNEL_PINNED_MAPS_H
 #define TROCAR_CONSUMER_KERNEL_PINNED_MAPS_H
@@ -66,8 +66,8 @@ int pinned_maps_slot(const struct pinned_maps *pins, uint32_t slot,
 		     struct slot_counters *ret_counters);
 
 /*
- * Sums one slot's counters of a signal over all CPUs. `map` is a per-CPU array whose value is
- * `words` counters. 0 or -errno.
+ * Sums one slot's counters of a signal over all CPUs. `map` is a per-CPU array of `words` counters.
+ * 0 or -errno.
  */
 int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
 		       size_t words, uint64_t *ret_sums);
@@ -78,7 +78,7 @@ int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint
 int pinned_maps_losses(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
 		       size_t words, uint64_t *ret_sums);
 
-/* Reads what the broker has counted since the load. 0 or -errno. */
+/* Reads the broker's counts since the load. 0 or -errno. */
 int pinned_maps_broker(const struct pinned_maps *pins, struct broker_counts *ret_counts);
 
 /* Sums the losses outside slots over all CPUs. 0 or -errno. */

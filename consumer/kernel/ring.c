@@ -111,7 +111,7 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 
 	if (!ring->data)
 		return pos;
-	/* A record is bounded by what is left, so this check keeps each record within the ring. */
+	/* A record is bounded by the rest, so this check keeps each record within the ring. */
 	if (producer - pos > ring->size) {
 		ring->bad++;
 		return producer;

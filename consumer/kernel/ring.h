@@ -40,8 +40,8 @@ typedef void (*ring_call)(void *context, const void *record, size_t bytes);
 /*
  * Passes committed records to `call` until none is left, or until until_ns (clock_mono_ns; at least
  * one record): then sets ring->cut, and the caller must call again soon, because no wake-up comes
- * for what is left. Gives the room back in batches. The record is aligned
- * to 8 and valid during the call only. Returns the number of records.
+ * for the rest. Gives the room back in batches. The record is aligned to 8 and valid during the
+ * call only. Returns the number of records.
  */
 size_t ring_drain(struct ring *ring, uint64_t until_ns, ring_call call, void *context);
 

@@ -125,7 +125,8 @@ static int by_start(const void *a, const void *b)
 }
 
 /*
- * Sorts the mappings and drops what an earlier one covers: a process may be listed once per thread.
+ * Sorts the mappings and drops those that an earlier one covers: a process may be listed once per
+ * thread.
  */
 static void put_in_order(struct mappings *m)
 {

@@ -43,7 +43,7 @@ int mapping_reading_why_unseen(const struct mapping_reading *in);
 
 /*
  * Moves the mappings, sorted, to *ret_mappings. 0; -EOVERFLOW when some were left out: then
- * *ret_mappings is what fitted.
+ * *ret_mappings has those that fitted.
  */
 int mapping_reading_end(struct mapping_reading *in, struct mappings *ret_mappings);
 

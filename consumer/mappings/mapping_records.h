@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapping_records.h: parses what the `vmas` iterator writes and checks each record. A pure function
+ * mapping_records.h: parses the records of the `vmas` iterator and checks each. A pure function
  * over bytes; fuzzed (tests/fuzz/symbols/mappings.c).
  */
 #ifndef TROCAR_CONSUMER_MAPPINGS_MAPPING_RECORDS_H

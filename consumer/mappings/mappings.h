@@ -30,7 +30,7 @@ struct mappings {
 	bool compiled;	    /* some executable memory has no file: code that a runtime compiled */
 	bool stale;	    /* a module of it was retired: read the mappings again */
 	uint64_t read_ns;   /* when the reading began, CLOCK_MONOTONIC */
-	uint32_t image;	    /* whose mappings these are, as in struct sample */
+	uint32_t image;	    /* of these mappings, as in struct sample */
 };
 
 void mappings_done(struct mappings *m);

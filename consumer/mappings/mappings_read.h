@@ -12,13 +12,13 @@
 #include "shared/abi/abi.h"
 
 /*
- * Reads the mappings of `tgid` (whose start time must be start_ns) through the iterator pinned at
+ * Reads the mappings of `tgid` (its start time must be start_ns) through the iterator pinned at
  * `vmas_path`; sets control->vma_tgid and vma_from and resets them. Release *ret_mappings with
  * mappings_done. 0; -ESRCH when the process has ended or another has its pid; -EACCES when the
  * kernel side does not list it; -ESTALE when it got another image during the reading; -EOVERFLOW
- * beyond MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or SYMBOLS_MODULES_MAX (*ret_mappings is then what
- * fitted, also for the caller to release); -EBADMSG for invalid records; -ENOMEM; -errno of open(2)
- * and read(2).
+ * beyond MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or SYMBOLS_MODULES_MAX (*ret_mappings then has those
+ * that fitted, also for the caller to release); -EBADMSG for invalid records; -ENOMEM; -errno of
+ * open(2) and read(2).
  */
 int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid, uint64_t start_ns,
 		  struct symbols *symbols, struct mappings *ret_mappings);

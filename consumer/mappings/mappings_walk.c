@@ -101,7 +101,7 @@ static void end_entry(struct mappings_walk *w, struct walk_entry *entry)
 	w->ready[w->ready_count++] = (uint16_t)(entry - w->entries);
 }
 
-/* Ends the process whose records came last, unless the next walk continues it. */
+/* Ends the process of the last records, unless the next walk continues it. */
 static void end_last(struct mappings_walk *w)
 {
 	if (w->last && (w->last->error || !w->last->reading.more_from))
@@ -195,8 +195,8 @@ static int open_walk(struct mappings_walk *w)
 }
 
 /*
- * Reads what one read(2) gives. The records of a process come whole, because the buffer holds all
- * that the kernel keeps (iterator.h).
+ * Reads the records of one read(2). The records of a process come whole, because the buffer holds
+ * all that the kernel keeps (iterator.h).
  */
 static int read_part(struct mappings_walk *w)
 {

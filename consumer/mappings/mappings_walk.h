@@ -29,7 +29,7 @@ struct mappings_walk {
 	struct symbols *symbols;
 	struct walk_entry *entries; /* owned, ASKED_MAX; sorted by tgid while the walk runs */
 	size_t count;
-	struct walk_entry *last;   /* whose records came last in this part; NULL: nobody's */
+	struct walk_entry *last;   /* of the last records in this part; NULL: nobody's */
 	uint16_t ready[ASKED_MAX]; /* entries that this walk has ended, given from ready_at on */
 	size_t ready_count, ready_at;
 	bool open; /* the walk runs */
@@ -52,10 +52,10 @@ void mappings_walk_init(struct mappings_walk *w, const struct pinned_maps *pins,
 			struct symbols *symbols);
 void mappings_walk_done(struct mappings_walk *w);
 
-/* Removes from the map `asked` what an earlier consumer left. */
+/* Removes an earlier consumer's leftovers from the map `asked`. */
 void mappings_walk_clear(const struct pinned_maps *pins);
 
-/* Whether a walk has begun and not ended: nobody can be asked for then. */
+/* Whether a walk has begun and not ended: no process can be asked for then. */
 bool mappings_walk_runs(const struct mappings_walk *w);
 
 /*

@@ -425,7 +425,7 @@ static int fail_held(const struct trigger_held *held, struct control_error *erro
 	return control_error_fail(error, CONTROL_HELD, "held back: %s", held->reason);
 }
 
-/* As control_job's step, without an answer; -errno: all->held or nothing says why. */
+/* As control_job's step, without an answer; -errno: all->held has the reason, if there is one. */
 static int start_some(struct start *j, struct started *all, struct control_error *error)
 {
 	if (j->tasks.open)

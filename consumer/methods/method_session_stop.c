@@ -62,7 +62,7 @@ int method_session_stop(void *context, const struct control_peer *peer,
 	return 0;
 }
 
-/* The place of a connection, or one that nobody has; there are as many as connections. */
+/* The place of a connection, or a free one; there are as many as connections. */
 static struct method_tie *find_tie(struct methods *m, uint64_t connection)
 {
 	struct method_tie *nobodys = NULL;

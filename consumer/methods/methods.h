@@ -16,7 +16,7 @@ struct symbols;
 
 /* A session that ends with a connection. */
 struct method_tie {
-	uint64_t connection; /* 0: nobody's */
+	uint64_t connection; /* 0: of no connection */
 	uint64_t session;
 	struct session_stopped by;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * event_line.h: writes one event line: the keys that every line has, then the caller's, then puts
- * it into the queue. Any thread; each line has a writer of its own. docs/events.md says what each
- * key means.
+ * it into the queue. Any thread; each line has a writer of its own. docs/events.md explains each
+ * key.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_EVENT_LINE_H
 #define TROCAR_CONSUMER_OUTPUT_EVENT_LINE_H
@@ -48,7 +48,7 @@ void event_line_begin(const struct lines *lines, struct jsonw *w, const char *ty
 bool event_line_end(const struct lines *lines, struct jsonw *w);
 
 /*
- * Writes an error line: code, one sentence, and what the operator can do. `fill` adds numbers, may
+ * Writes an error line: code, one sentence, and a remedy for the operator. `fill` adds numbers, may
  * be NULL.
  */
 void event_line_error(const struct lines *lines, const struct event_subject *subject,

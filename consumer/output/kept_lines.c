@@ -159,7 +159,7 @@ static void drop_lines(struct kept_lines *k, size_t bytes)
 	k->bytes = kept;
 }
 
-/* Those of the session whose place another one takes are dropped: no id leads to them any more. */
+/* Those of a session that loses its place are dropped: no id leads to them any more. */
 static struct kept_session *get_session(struct kept_lines *k, const char *id)
 {
 	struct kept_session *one = find_known(k, id);
@@ -220,7 +220,7 @@ void kept_lines_put(void *kept, const char *data, size_t bytes, uint64_t lines)
 	pthread_mutex_unlock(&k->mutex);
 }
 
-/* Finds the one session whose id begins so. 0, -ENOENT, -EEXIST. */
+/* Finds the one session with an id that begins so. 0, -ENOENT, -EEXIST. */
 static int find_by_prefix(const struct kept_lines *k, const char *prefix,
 			  const struct kept_session **ret_session)
 {

@@ -12,7 +12,7 @@
 
 struct jsonw;
 
-#define KEPT_LINES_SESSIONS 32 /* whose lost lines are counted, the last that began */
+#define KEPT_LINES_SESSIONS 32 /* with counted lost lines, the last that began */
 
 struct kept_lines;
 
@@ -25,8 +25,8 @@ void kept_lines_put(void *kept, const char *data, size_t bytes, uint64_t lines);
 
 /*
  * Writes the keys session, lines (an array of its lines, in order) and omitted (how many are not
- * kept any more) of the one session whose id begins with `session`; NULL: of the last that ended.
- * 0; -ENOENT: there is none; -EEXIST: there are more.
+ * kept any more) of the one session with an id that begins with `session`; NULL: of the last that
+ * ended. 0; -ENOENT: there is none; -EEXIST: there are more.
  */
 int kept_lines_write(struct kept_lines *kept, const char *session, struct jsonw *w);
 

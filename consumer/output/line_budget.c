@@ -77,8 +77,8 @@ static struct line_owner *find_owner(const struct line_rule *rule, uint64_t owne
 }
 
 /*
- * Whether an owner may write one more line: up to half of what the others have left, rounded up so
- * that the last line can be written.
+ * Whether an owner may write one more line: up to half of the others' rest, rounded up so that the
+ * last line can be written.
  */
 static bool has_room(const struct line_budget *b, const struct line_rule *rule,
 		     const struct line_owner *owner)

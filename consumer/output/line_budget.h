@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * line_budget.h: limits how many lines about processes and watches that come and go a rule may have
- * in a minute. Each owner may write half of what the others have left, so that a user who starts a
- * thousand processes that match a rule leaves room for the service that the rule is for. What is
- * left out is counted by kind. Makes no system call; main thread only.
+ * in a minute. Each owner may write half of the others' rest, so that a user with a thousand
+ * processes that match a rule leaves room for the service that the rule is for. What is left out is
+ * counted by kind. Makes no system call; main thread only.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_LINE_BUDGET_H
 #define TROCAR_CONSUMER_OUTPUT_LINE_BUDGET_H

@@ -216,8 +216,8 @@ static void write_failed(struct output *o, int error)
 }
 
 /*
- * Writes at most `n` bytes with one write(2), after what is written already; waits when fd accepts
- * nothing.
+ * Writes at most `n` bytes with one write(2), after the bytes written already; waits when fd
+ * accepts nothing.
  */
 static void write_some(struct output *o, size_t n, uint64_t until_ns)
 {
@@ -293,7 +293,7 @@ static void write_step(struct output *o, size_t used, uint64_t deadline_ns)
 	wait_for(o, -1, until_ns);
 }
 
-/* Reads what the thread has to do; false when the thread must end. */
+/* Reads the next task of the thread; false when the thread must end. */
 static bool read_state(struct output *o, size_t *ret_used, uint64_t *ret_deadline_ns)
 {
 	bool go_on;

@@ -80,7 +80,7 @@ void output_queue_free(struct output *o);
 
 enum output_queue_kind output_queue_kind(const struct output *o);
 
-/* Returns what people call it in a message: the path, or "standard output". */
+/* Returns its name in messages: the path, or "standard output". */
 const char *output_queue_name(const struct output *o);
 
 /*

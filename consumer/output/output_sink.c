@@ -53,8 +53,8 @@ static int open_fifo(const char *path)
 }
 
 /*
- * Whether what is written next would continue a line that an earlier writer could not finish: its
- * disk was full, or it was killed. A file that may not be read counts as torn.
+ * Whether the next write would continue a line that an earlier writer could not finish: its disk
+ * was full, or it was killed. A file that may not be read counts as torn.
  */
 static bool is_torn(int fd)
 {

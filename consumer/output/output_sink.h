@@ -50,8 +50,8 @@ ssize_t output_sink_write(struct output_sink *sink, const struct iovec *iov, int
 
 /*
  * Whether the open file has lost its name: it was deleted, or another file has stood at its path
- * for some seconds (a log rotation that has not said so). False for what is no file. Looks at most
- * once a second, at `now_ns` (clock_mono_ns).
+ * for some seconds (a log rotation without a signal). False for a sink that is no file. Looks at
+ * most once a second, at `now_ns` (clock_mono_ns).
  */
 bool output_sink_is_lost(struct output_sink *sink, uint64_t now_ns);
 

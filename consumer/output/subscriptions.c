@@ -56,7 +56,7 @@ void subscriptions_free(struct subscriptions *s)
 	free(s);
 }
 
-/* Makes room for `more` bytes at the end; moves what is held to the front. */
+/* Makes room for `more` bytes at the end; moves the held lines to the front. */
 static bool reserve_bytes(struct subscription *one, size_t more)
 {
 	size_t held = one->bytes - one->taken, space = one->space ? one->space : FIRST_BYTES;
@@ -81,7 +81,9 @@ static bool reserve_bytes(struct subscription *one, size_t more)
 	return true;
 }
 
-/* Frees the subscriptions whose client stopped asking, so that they do not hold memory for ever. */
+/*
+ * Frees the subscriptions of clients that stopped asking, so that they do not hold memory for ever.
+ */
 static void expire_subscriptions(struct subscriptions *s, uint64_t now_ns)
 {
 	for (size_t i = 0; i < SUBSCRIPTIONS_MAX; i++)

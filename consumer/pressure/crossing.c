@@ -13,7 +13,7 @@ static const char *const by_names[] = {
  * Returns the growth since `from` that crosses the threshold. A point of the scan that is older
  * than the window calls for more, in proportion: the stall counts as even between two points. It
  * may all be of the end where the scan paused, because no total moved; and where a trigger of the
- * kernel follows the threshold, its notice says that the stall was within a window.
+ * kernel follows the threshold, its notice proves that the stall was within a window.
  */
 static uint64_t threshold_us(const struct threshold *t, const struct psi_point *from,
 			     const struct psi_point *now)
@@ -78,7 +78,7 @@ static void fire_rule(struct crossings *c, struct watch *w, const struct rule *r
 
 	/*
 	 * Pressure that goes on during the session that it started is no new trigger. Pressure of
-	 * another resource is: it is held back, and said.
+	 * another resource is: it is held back, and reported.
 	 */
 	if (w->session && session_is_of(w->session, rule, trigger_reason_cause(reason)))
 		return;

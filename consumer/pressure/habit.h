@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * habit.h: bounds how often a threshold begins sessions that nobody checks by the kernel's own
+ * habit.h: bounds how often a threshold begins sessions without a check by the kernel's own
  * figures: HABIT_SESSIONS in HABIT_NS on one cgroup. Further triggers are held back: what happens
  * so often is how the service works. Pure.
  */

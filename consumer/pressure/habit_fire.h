@@ -13,8 +13,8 @@ struct triggers;
 
 /*
  * Fires the trigger, or holds it back with the reason "habit" where the last sessions of begun_ns
- * say so. Notes a session that begins there and in *fired: a session of the same stall, by another
- * rule, does not count as one before.
+ * require it. Notes a session that begins there and in *fired: a session of the same stall, by
+ * another rule, does not count as one before.
  */
 void habit_fire(uint64_t begun_ns[HABIT_SESSIONS], bool *fired, const struct trigger *trigger,
 		struct triggers *triggers);

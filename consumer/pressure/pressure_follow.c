@@ -260,9 +260,7 @@ static void look_on(struct pressure *p, struct threshold *t, uint64_t now_ns)
 	loop_timer_set(p->look, every_ns, every_ns);
 }
 
-/*
- * Reads the thresholds of this watch whose notice came early; true while one has to be read again.
- */
+/* Reads the thresholds of this watch with an early notice; true while one has to be read again. */
 static bool look_at_watch(struct pressure *p, struct followed *f, uint64_t now_ns)
 {
 	bool more = false;
@@ -404,7 +402,7 @@ static void lose_file(struct pressure *p, struct followed *f, enum resource reso
 	pressure_scan_refresh(&p->scan);
 }
 
-/* Follows a resource whose file is there again as if the rules had just asked for it. */
+/* Follows a resource with a returned file as if the rules had just asked for it. */
 static void find_again(struct pressure *p, struct followed *f, enum resource resource)
 {
 	open_file(p, f->watch, resource);
@@ -417,7 +415,7 @@ static void find_again(struct pressure *p, struct followed *f, enum resource res
 	pressure_follow_changed(p, f->watch);
 }
 
-/* Pressure that is switched off, or on again: no event says so. */
+/* Pressure that is switched off, or on again: no event reports it. */
 static void look_for_files(struct pressure *p, uint64_t now_ns)
 {
 	bool due = now_ns - p->looked_ns >= FILES_EVERY_NS;

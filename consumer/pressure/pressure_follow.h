@@ -65,8 +65,8 @@ void pressure_follow_stopped(struct pressure *p, const struct watch *w);
  * Call after each drain of the rings. Reads the files that triggers follow, at most once in
  * APART_NS: so the history has a point shortly before the next crossing, and a crossing for which
  * the kernel gave no notice is acted on. Opens waiting thresholds. Follows the CPU time of watches
- * whose rules ask for it (quiet_follow.h), by the facts that were read at this drain, and their
- * threads (stuck_follow.h), by the recorder's looks.
+ * with a rule that asks for it (quiet_follow.h), by the facts that were read at this drain, and
+ * their threads (stuck_follow.h), by the recorder's looks.
  */
 void pressure_follow_drained(struct pressure *p, uint64_t now_ns);
 
@@ -76,7 +76,7 @@ void pressure_follow_retry(struct pressure *p);
 /* Handles the kernel's notice for a threshold. `gone`: its file went away. */
 void pressure_follow_notice(struct pressure *p, struct threshold *t, bool gone);
 
-/* Returns what is followed for a watch. */
+/* Returns the thresholds that are followed for a watch. */
 struct followed *pressure_follow_of(const struct pressure *p, const struct watch *w);
 
 #endif

@@ -148,7 +148,7 @@ static uint64_t note_need(struct pressure_scan *s, const struct followed *f, uin
 
 static void set_pace(struct pressure_scan *s, uint64_t every_ns)
 {
-	/* Do not let a trigger that nobody needs wake the loop. */
+	/* Do not let an unneeded trigger wake the loop. */
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
 		if (s->system[i].source)
 			loop_change(s->system[i].source, s->system[i].needed ? EPOLLPRI : 0);

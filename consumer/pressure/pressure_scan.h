@@ -51,7 +51,9 @@ void pressure_scan_refresh(struct pressure_scan *s);
 /* The same when only the thresholds of one watch were added: does not look at other watches. */
 void pressure_scan_refresh_new(struct pressure_scan *s, const struct followed *f);
 
-/* Returns what wakes a sleeping scan, "trigger" or "timer"; *ret_reason is a sentence about it. */
+/*
+ * Returns the waker of a sleeping scan, "trigger" or "timer"; *ret_reason is a sentence about it.
+ */
 const char *pressure_scan_sleep(const struct pressure_scan *s, const char **ret_reason);
 
 /* Reads the system-wide file of a resource now. Returns 0 or -errno. */

@@ -6,7 +6,7 @@
 struct pressure;
 
 /*
- * Follows the CPU time of watches whose rules ask for it, by the facts that were read at this
+ * Follows the CPU time of watches with a rule that asks for it, by the facts that were read at this
  * drain, and their threads, after each whole pass of the recorder.
  */
 void pressure_signs_check(struct pressure *p);

@@ -21,7 +21,7 @@
  */
 #define RATE_AGAIN_NS NSEC_PER_SEC
 
-/* Longest wait at the end; the kernel closes what is open then when the process ends. */
+/* Longest wait at the end; the kernel closes the open ones when the process ends. */
 #define CLOSE_WAIT_MS 10000
 
 const char psi_opener_in_turn[] = "it waits for its turn to be opened";

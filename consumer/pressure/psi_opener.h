@@ -23,7 +23,7 @@ struct broker_client;
 #define PSI_OPENER_MAX	16384 /* descriptors, including those that wait to be closed */
 #define PSI_OPENER_TURN 64    /* openings per turn of the loop */
 
-/* Descriptors kept for all other uses; triggers may take half of what RLIMIT_NOFILE leaves. */
+/* Descriptors kept for all other uses; triggers may take half of the rest of RLIMIT_NOFILE. */
 #define PSI_OPENER_MARGIN 256
 
 /* As broker_ask_pressure (consumer/broker/broker_ask.h). */
@@ -70,7 +70,7 @@ void psi_opener_open(struct psi_opener *o, struct followed *f);
 /* Begins a turn. True when a threshold waits that may be opened now. */
 bool psi_opener_turn(struct psi_opener *o);
 
-/* Tries again from now on what failed for all thresholds. */
+/* Tries again from now on the requests that failed for all thresholds. */
 void psi_opener_retry(struct psi_opener *o);
 
 /* Closes and frees a threshold that was taken out of its list. */
@@ -84,7 +84,7 @@ extern const char psi_opener_in_turn[];
 
 /*
  * Returns the number of kernel threads "psimon" that the triggers hold: one per watch where the
- * opener is privileged; -1 while it is unknown what the opener may do.
+ * opener is privileged; -1 while the opener's privilege is unknown.
  */
 int64_t psi_opener_threads(const struct psi_opener *o, const struct followed_slots *slots);
 

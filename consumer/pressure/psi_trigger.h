@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * psi_trigger.h: one trigger of the kernel on a pressure file: the text that is written into it,
- * and what its refusals mean (Documentation/accounting/psi.rst; psi_trigger_create() in
+ * and the meaning of its refusals (Documentation/accounting/psi.rst; psi_trigger_create() in
  * kernel/sched/psi.c). A trigger has the privilege of the process that opened the file. Without
  * CAP_SYS_RESOURCE its window must be a multiple of 2 s, and the kernel checks it every 2 s; with
  * it, the kernel checks every tenth of the window.
@@ -40,14 +40,14 @@ size_t psi_trigger_text(char text[PSI_TRIGGER_TEXT_BYTES], bool full, uint64_t s
 
 /*
  * Asks the kernel through `fd`, a pressure file opened for writing, to signal stalls of stall_ms
- * within window_ms by POLLPRI. *power is what is known of the opener; the call updates it. Returns
- * 0; -EINVAL (window not a multiple of 2 s without privilege); -EBUSY (the descriptor has a trigger
- * already); -EOPNOTSUPP; -ENODEV; -errno of write(2).
+ * within window_ms by POLLPRI. *power is the known privilege of the opener; the call updates it.
+ * Returns 0; -EINVAL (window not a multiple of 2 s without privilege); -EBUSY (the descriptor has a
+ * trigger already); -EOPNOTSUPP; -ENODEV; -errno of write(2).
  */
 int psi_trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms,
 		    enum psi_trigger_power *power);
 
-/* Returns what a failure to open the file (by broker or kernel) or to arm the trigger means. */
+/* Returns the meaning of a failure to open the file (by broker or kernel) or to arm the trigger. */
 struct psi_trigger_refusal psi_trigger_refusal(int error);
 
 /* Returns how often the kernel checks, for people: "every 2 s", "every tenth of the window". */

@@ -54,7 +54,7 @@ static void drop_unwanted(struct quiet *q)
 	q->count = kept;
 }
 
-/* Marks and adds what this rule asks for. */
+/* Marks and adds the thresholds of this rule. */
 static void want_rule(const struct watch *w, const struct rule *rule, struct quiet **quiet)
 {
 	for (uint32_t k = 0; k < rule->n_when; k++) {
@@ -113,7 +113,7 @@ static void fire_threshold(struct quiet_threshold *t, const struct quiet_window 
 		}
 }
 
-/* Returns whether the cgroup is quiet by the threshold; *ret_window is what was compared. */
+/* Returns whether the cgroup is quiet by the threshold; *ret_window is the compared window. */
 static bool is_crossed(const struct quiet *q, const struct quiet_threshold *t,
 		       struct quiet_window *ret_window)
 {

@@ -35,19 +35,19 @@ struct quiet {
 /*
  * Brings *quiet in line with the rules of the watch: makes it where a rule asks for it, frees it
  * (NULL) where none does. A watch of the root cgroup has none. Thresholds that stay go on, with
- * what was learnt.
+ * their history.
  */
 void quiet_follow_changed(const struct watch *w, struct quiet **quiet);
 
 /*
  * Takes the watch's newest facts, unless they were taken before, and fires triggers for the rules
- * whose threshold is crossed. Call after each drain that may have read facts.
+ * with a crossed threshold. Call after each drain that may have read facts.
  */
 void quiet_follow_read(struct quiet *q, struct watch *w, struct triggers *triggers);
 
 /*
- * Writes the object "quiet": `by` and `reason`, and where `state` is set what is usual and what the
- * last window had. Nothing where no rule asks.
+ * Writes the object "quiet": `by` and `reason`, and where `state` is set the usual time and that of
+ * the last window. Nothing where no rule asks.
  */
 void quiet_follow_write(const struct quiet *q, const struct watch *w, bool state,
 			struct jsonw *json);

@@ -7,7 +7,7 @@
 /* Of each million: a share of QUIET_IDLE_PCT of one CPU, in microseconds a second. */
 #define IDLE_US_PER_S (QUIET_IDLE_PCT * 10000ULL)
 
-/* Of a window, as a reading may come so much earlier than the timer says. */
+/* Share of a window by which a reading may come before its timer. */
 static uint64_t least_ms(uint64_t window_ms)
 {
 	return window_ms - window_ms / 10;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * quiet_series.h: a cgroup's CPU time as read from time to time, and whether it has fallen quiet:
- * used less than a share of what it usually uses. What is usual is the mean of the last minutes
+ * used less than a share of its usual CPU time. What is usual is the mean of the last minutes
  * before the window in question; stretches in which it was quiet are cut out of these minutes.
  * Keeps plain numbers; reads nothing.
  */
@@ -19,8 +19,8 @@
 #define QUIET_IDLE_PCT 1
 
 /*
- * Nor is it quiet where the lowest window of these minutes had less than so many times what it has
- * now: it works in bursts, and rests in between.
+ * Nor is it quiet where the lowest window of these minutes had less than this many times its
+ * present time: it works in bursts, and rests in between.
  */
 #define QUIET_LOWER 2
 
@@ -56,8 +56,8 @@ struct quiet_window {
 };
 
 /*
- * Adds a reading. False when it was passed over: too near to the last one. One whose time or CPU
- * time lies before the last one's, or that comes more than QUIET_MEMORY_MS later, begins the series
+ * Adds a reading. False when it was passed over: too near to the last one. One with a time or CPU
+ * time before the last one's, or that comes more than QUIET_MEMORY_MS later, begins the series
  * anew.
  */
 bool quiet_series_add(struct quiet_series *s, uint64_t time_ms, uint64_t cpu_us);
@@ -69,7 +69,7 @@ bool quiet_series_window(const struct quiet_series *s, uint32_t window_ms,
 
 /*
  * Returns whether the cgroup is quiet in that window: it had less than `milli_pct` thousandths of a
- * percent of what is usual.
+ * percent of its usual time.
  */
 bool quiet_series_is_quiet(const struct quiet_series *s, const struct quiet_window *window,
 			   uint32_t milli_pct);

@@ -34,7 +34,7 @@ static struct stuck_threshold *want_threshold(struct stuck **stuck, uint32_t mil
 	return &more[s->count++];
 }
 
-/* Marks and adds what this rule asks for. */
+/* Marks and adds the thresholds of this rule. */
 static void want_rule(const struct watch *w, const struct rule *rule, struct stuck **stuck)
 {
 	for (uint32_t k = 0; k < rule->n_when; k++) {
@@ -78,7 +78,7 @@ void stuck_follow_free(struct stuck *s)
 	free(s);
 }
 
-/* ---- what the looks found */
+/* ---- results of the looks */
 
 /* Threads that are stuck in one place. */
 struct place {

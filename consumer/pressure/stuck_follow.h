@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stuck_follow.h: follows the thresholds stuck_threads_pct of a watch's rules: so many of the
- * cgroup's threads stand in one wait. It looks at nothing: it reads what the recorder's looks found
- * (consumer/sampling/wait_recorder.h). Main thread only.
+ * cgroup's threads stand in one wait. It looks at nothing: it reads the results of the recorder's
+ * looks (consumer/sampling/wait_recorder.h). Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PRESSURE_STUCK_FOLLOW_H
 #define TROCAR_CONSUMER_PRESSURE_STUCK_FOLLOW_H
@@ -56,15 +56,18 @@ struct stuck_found {
  */
 void stuck_follow_changed(const struct watch *w, struct stuck **stuck);
 
-/* Finds what most threads of the watch are stuck in. 0; -ENOMEM. */
+/* Finds the wait that most threads of the watch are stuck in. 0; -ENOMEM. */
 int stuck_follow_find(const struct wait_recorder *waits, const struct watch *w,
 		      struct stuck_found *ret_found);
 
-/* Fires triggers for the rules whose threshold is crossed. Call after each whole pass. */
+/* Fires triggers for the rules with a crossed threshold. Call after each whole pass. */
 void stuck_follow_check(struct stuck *s, const struct wait_recorder *waits, struct watch *w,
 			struct triggers *triggers);
 
-/* Writes the object "stuck": `by` and `reason`. Nothing where no rule asks; NULL: nobody looks. */
+/*
+ * Writes the object "stuck": `by` and `reason`. Nothing where no rule asks; NULL: there are no
+ * looks.
+ */
 void stuck_follow_write(const struct wait_recorder *waits, const struct watch *w,
 			struct jsonw *json);
 

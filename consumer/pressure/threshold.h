@@ -54,7 +54,7 @@ struct followed {
 		bool again;  /* -EBUSY: the lookup in a user's cgroup was held up */
 		bool failed; /* a reading of the open file failed */
 		bool off;    /* the cgroup is there, and has no such file: cgroup.pressure is 0 */
-		uint32_t by_trigger, by_scan; /* thresholds, by what follows them */
+		uint32_t by_trigger, by_scan; /* thresholds, by the way they are followed */
 		struct psi_history history;
 	} file[RESOURCE_COUNT_];
 };
@@ -71,7 +71,9 @@ bool threshold_is(const struct threshold *t, const struct rule_when *when);
 /* Returns the threshold of that `when`, or NULL. */
 struct threshold *threshold_find(const struct followed *f, const struct rule_when *when);
 
-/* Adds a threshold that waits to be opened; `why` says why it waits. NULL without memory. */
+/*
+ * Adds a threshold that waits to be opened; `why` has the reason of its wait. NULL without memory.
+ */
 struct threshold *threshold_add(struct followed *f, const struct rule_when *when, const char *why);
 
 /*

@@ -68,8 +68,8 @@ bool mappings_queue_has_rest(const struct mappings_queue *q)
 }
 
 /*
- * Asks for those that wait in the walk that comes next. Whom it has no room for waits for the one
- * after it.
+ * Asks for those that wait in the walk that comes next. One without room waits for the one after
+ * it.
  */
 static int ask_waiting(struct mappings_queue *q)
 {
@@ -94,8 +94,8 @@ static int ask_waiting(struct mappings_queue *q)
 }
 
 /*
- * The same where somebody else's elements may have filled the map: only this consumer's belong
- * there. Returns the first process when nobody could be asked for, NULL otherwise.
+ * The same where another consumer's elements may have filled the map: only this consumer's belong
+ * there. Returns the first process when none could be asked for, NULL otherwise.
  */
 static struct process *fill_walk(struct mappings_queue *q)
 {
@@ -123,7 +123,7 @@ static void wait_again(struct mappings_queue *q, struct process *p)
 }
 
 /*
- * Takes what was read, unless execve(2) has followed: the reading may be of the image before it, or
+ * Takes the mappings, unless execve(2) has followed: the reading may be of the image before it, or
  * of both. Returns whether `p` waits no longer.
  */
 static bool take_mappings(struct mappings_queue *q, struct process *p, struct mappings *maps)

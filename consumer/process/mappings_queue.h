@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mappings_queue.h: the processes that wait for their mappings where the kernel finds no process by
- * its pid (before Linux 6.7): one walk over all tasks reads those of all who wait
- * (mappings_walk.h). Elsewhere nobody waits here. Main thread only.
+ * its pid (before Linux 6.7): one walk over all tasks reads those of all waiting processes
+ * (mappings_walk.h). Elsewhere none waits here. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_MAPPINGS_QUEUE_H
 #define TROCAR_CONSUMER_PROCESS_MAPPINGS_QUEUE_H
@@ -25,7 +25,7 @@ struct mappings_queue {
 	struct mappings_walk walk;
 	struct process *first, *last; /* those that the next walk asks for */
 	size_t count;
-	uint64_t full;	 /* walks that had no room for all who waited */
+	uint64_t full;	 /* walks that had no room for all waiting processes */
 	uint64_t failed; /* processes that were given up after MAPPINGS_QUEUE_WALKS */
 };
 
@@ -45,12 +45,12 @@ void mappings_queue_ask(struct mappings_queue *q, struct process *p, uint64_t si
 /* Call when `p` has ended or left. */
 void mappings_queue_leave(struct mappings_queue *q, struct process *p);
 
-/* Whether somebody waits. */
+/* Whether a process waits. */
 bool mappings_queue_has_rest(const struct mappings_queue *q);
 
 /*
  * Goes on with the walk until until_ns (clock_mono_ns). Returns a process that waits no longer: its
- * mappings were read (process_mappings_take), or cannot be read. NULL: the time is over, or nobody
+ * mappings were read (process_mappings_take), or cannot be read. NULL: the time is over, or none
  * waits.
  */
 struct process *mappings_queue_next(struct mappings_queue *q, uint64_t until_ns);

@@ -80,7 +80,7 @@ static void leave_perf_map(struct processes *all, const struct process *p)
 		perf_map_files_leave(all->perf_map_files, &key);
 }
 
-/* Returns when the process ended or left; 0: somebody needs it. */
+/* Returns when the process ended or left; 0: it is needed. */
 static uint64_t unneeded_ns(const struct process *p)
 {
 	return p->gone_ns ? p->gone_ns : p->left_ns;

@@ -23,7 +23,7 @@ struct watch;
 #define PROCESS_LINGER_MS 40000 /* longer than the longest pre_ms and a drain */
 #define PROCESS_GONE_MAX  8192	/* of those that have ended or left; beyond, they are freed early */
 
-/* Its place among those whose process.match waits for their mappings. */
+/* Its place among those with a process.match that waits for their mappings. */
 struct match_wait {
 	struct process *previous, *next;
 	const char *found; /* a literal, for the line */
@@ -36,7 +36,7 @@ enum mappings_wait_state {
 	MAPPINGS_ASKED,	 /* the present one does */
 };
 
-/* Its place among those whose mappings a walk over all tasks reads. */
+/* Its place among those with mappings that a walk over all tasks reads. */
 struct mappings_wait {
 	struct process *previous, *next;
 	uint64_t since_ns;  /* they must not be older */
@@ -48,7 +48,7 @@ struct process {
 	uint64_t id; /* key in the table */
 	uint64_t start_ns;
 	uint32_t tgid, ppid;
-	uint32_t uid; /* who runs it; UID_UNKNOWN when only a scan showed it */
+	uint32_t uid; /* the user that runs it; UID_UNKNOWN when only a scan showed it */
 	char comm[COMM_BYTES];
 	uint64_t cgroup_id;	 /* its own; when only a tick showed it, the watched one above */
 	uint64_t seen_ns;	 /* when the agent first saw it */
@@ -122,9 +122,7 @@ void process_back(struct processes *all, struct process *p);
  */
 void processes_sweep(struct processes *all, uint64_t now_ns);
 
-/*
- * Queues a process whose mappings were read, once, for process_unwind_step, which makes its table.
- */
+/* Queues a process with new mappings, once, for process_unwind_step, which makes its table. */
 void process_queue_read(struct processes *all, struct process *p);
 
 /* Takes the first process off the queue; NULL: the queue is empty. */

@@ -39,7 +39,7 @@ static bool is_of_other_set(const struct tick *t)
 	       s->generation != t->set->generation;
 }
 
-/* Returns the rule of a process whose name matches none. */
+/* Returns the rule of a process with a name that matches none. */
 static const struct rule *find_by_cgroup(const struct tick *t)
 {
 	const char *path = t->set->rules->n_by_cgroup ? find_path(t) : NULL;
@@ -56,7 +56,7 @@ static bool is_its_name(const struct tick *t, const struct rule *rule,
 			     rules->rules[named->rule].comm_exact);
 }
 
-/* Judges a sample whose rule is of another set by what is known of its process now. */
+/* Judges a sample with a rule of another set by the present state of its process. */
 static uint32_t judge_again(const struct tick *t, const struct process *p)
 {
 	const struct sample *s = t->record;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * process_rule.h: decides which rule a process matched when a sample of it was taken. The sample
- * says what the kernel side knew at that tick. The consumer may not know it yet: the event of a
+ * has the kernel side's knowledge at that tick. The consumer may not know it yet: the event of a
  * process that has just begun is still in its ring, or the kernel side held it back. Main thread
  * only.
  */
@@ -17,8 +17,8 @@
 /*
  * Returns the id (ruleset.h) of the rule that the process of the sample matched in cgroup
  * `cgroup_id`. `p` is that process, or NULL when the table of processes has no room for it.
- * RULE_ID_UNKNOWN: it matched a rule of a set that is no longer in force, and nothing else tells
- * which.
+ * RULE_ID_UNKNOWN: it matched a rule of a set that is no longer in force, and nothing else
+ * identifies the rule.
  */
 uint32_t process_rule_at_tick(const struct active_rules *active, struct cgroups *cgroups,
 			      const struct sample *record, const struct process *p,

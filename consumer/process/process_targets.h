@@ -26,15 +26,15 @@ struct process_targets {
 void process_targets_init(struct process_targets *t, int map_fd, const struct active_rules *active);
 
 /*
- * Writes what the process matches: TARGET_MATCHED and TARGET_REPORTED when it has a rule or was
- * requested (makes the entry if there is none), and the number of its own table if it has one.
- * Does nothing for a process that has ended. 0 or -errno.
+ * Writes the match of the process: TARGET_MATCHED and TARGET_REPORTED when it has a rule or was
+ * requested (makes the entry if there is none), and the number of its own table if it has one. Does
+ * nothing for a process that has ended. 0 or -errno.
  */
 int process_targets_match(const struct process_targets *t, const struct process *p);
 
 /*
  * Deletes the entry of a process that has ended. The kernel side deletes it at the exit; the
- * consumer may have written it again since, from an event that was in the ring by then, and nobody
+ * consumer may have written it again since, from an event that was in the ring by then, and nothing
  * else would delete that one.
  */
 void process_targets_forget(const struct process_targets *t, const struct process *p);

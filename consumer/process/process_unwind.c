@@ -174,8 +174,8 @@ static void lack_table(struct process_unwind *u, struct process *p)
 }
 
 /*
- * Publishes the table of a plan whose files are all settled. True when the plan is done, with or
- * without a table.
+ * Publishes the table of a plan with settled files. True when the plan is done, with or without a
+ * table.
  */
 static bool conclude_plan(struct process_unwind *u, struct process *p)
 {
@@ -341,7 +341,7 @@ void process_unwind_matched(struct process_unwind *u, struct process *p)
 }
 
 /*
- * A plan that was concluded before process.match was written has said nothing, and is gone: one
+ * A plan that was concluded before process.match was written has written nothing, and is gone: one
  * more is concluded at once, because all files are settled.
  */
 void process_unwind_announced(struct process_unwind *u, struct process *p)
@@ -399,7 +399,7 @@ void process_unwind_leave(struct process_unwind *u, struct process *p)
 	unwind_tables_leave(&u->tables, p);
 }
 
-/* Makes the plans again whose files had found no room, now that tables are free. */
+/* Makes the plans again that had found no room for their files, now that tables are free. */
 static void retry_starved(struct process_unwind *u)
 {
 	struct process_key starved[PROCESS_UNWIND_STARVED_MAX];

@@ -73,28 +73,28 @@ int process_unwind_listen(struct process_unwind *u, struct loop *loop);
 void process_unwind_done(struct process_unwind *u);
 
 /*
- * Makes or renews the tables of the processes whose mappings were read since the last call
+ * Makes or renews the tables of the processes with mappings that were read since the last call
  * (process_queue_read), and makes the kernel side take raw addresses of those that have one. Ends
- * when the turn is over: the rest stays in the queue for the next call. Call after each
- * drain, and after a process was mapped outside of a drain.
+ * when the turn is over: the rest stays in the queue for the next call. Call after each drain, and
+ * after a process was mapped outside of a drain.
  */
 void process_unwind_step(struct process_unwind *u);
 
 /*
- * Forgets modules that nobody has held since before_ns (symbols_forget), when nothing else refers
- * to them either. Returns how many; symbols_sweep frees them.
+ * Forgets modules without a holder since before_ns (symbols_forget), when nothing else refers to
+ * them either. Returns how many; symbols_sweep frees them.
  */
 size_t process_unwind_forget(struct process_unwind *u, uint64_t before_ns);
 
 /*
- * Continues what waited for files or for a grace to pass, until the turn is over; the next
- * process_unwind_step goes on. The loop calls it.
+ * Continues the plans that waited for files or for a grace to pass, until the turn is over; the
+ * next process_unwind_step goes on. The loop calls it.
  */
 void process_unwind_news(struct process_unwind *u);
 
 /*
- * Reads again what mappings_reread has noted, then steps; the loop calls it a moment after a drain.
- * Returns whether it must be called again, because time ran out.
+ * Reads the mappings that mappings_reread has noted again, then steps; the loop calls it a moment
+ * after a drain. Returns whether it must be called again, because time ran out.
  */
 bool process_unwind_settle(struct process_unwind *u);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_events.h: writes how processes are unwound. It keeps no state: its callers know what was
- * reported already. Main thread only.
+ * unwind_events.h: writes how processes are unwound. It keeps no state: its callers know the
+ * earlier reports. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_UNWIND_EVENTS_H
 #define TROCAR_CONSUMER_PROCESS_UNWIND_EVENTS_H

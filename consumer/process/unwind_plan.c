@@ -53,7 +53,7 @@ static int compare_candidates(const void *a, const void *b)
 
 /*
  * Ranks mappings: the program's own first; then its files from the highest address down, because
- * what was loaded first is highest, such as the vDSO and the C library, through which every stack
+ * the first loaded files are highest, such as the vDSO and the C library, through which every stack
  * goes; last the code made at run time, the largest first.
  */
 static struct candidate rank_mapping(const struct mappings *maps, size_t i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_plan.h: an unwind table in preparation: the mappings of one process, and for each of them
- * how the kernel side walks stacks in it. It holds the files whose rows it has found.
+ * how the kernel side walks stacks in it. It holds the files with known rows.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_UNWIND_PLAN_H
 #define TROCAR_CONSUMER_PROCESS_UNWIND_PLAN_H
@@ -19,7 +19,7 @@ void unwind_plan_free(struct unwind_plan *plan, struct unwind_files *files);
 /* Asks for the files that are not settled. Returns whether all are settled then. */
 bool unwind_plan_step(struct unwind_plan *plan, struct unwind_files *files);
 
-/* ---- only for a plan whose files are all settled */
+/* ---- only for a plan with settled files */
 
 /* Returns how the stacks are walked; UNWIND_HOW_FP: no mapping has rows. */
 enum unwind_how unwind_plan_how(const struct unwind_plan *plan);
@@ -30,7 +30,7 @@ enum unwind_how unwind_plan_how(const struct unwind_plan *plan);
  */
 bool unwind_plan_foreign(const struct unwind_plan *plan);
 
-/* Returns a number, not 0, that tells tables with different contents apart. */
+/* Returns a number, not 0, that differs for tables with different contents. */
 uint64_t unwind_plan_shape(const struct unwind_plan *plan);
 
 /* Returns how many mappings have no place in the table. */
@@ -42,7 +42,7 @@ uint32_t unwind_plan_lacking(const struct unwind_plan *plan);
 /* Writes the mappings that the kernel side must confirm, ascending. */
 void unwind_plan_claim(const struct unwind_plan *plan, struct unwind_claims *claims);
 
-/* Writes what the kernel side walks by, in the same order. */
+/* Writes the mappings that the kernel side walks by, in the same order. */
 void unwind_plan_write(const struct unwind_plan *plan, struct unwind_mapping *mappings);
 
 /* Hands over the numbers of the held files; the caller releases them and frees the array. */

@@ -28,7 +28,7 @@ static bool is_captured(const struct unwind_room *room, const struct process *p)
 	return captured_holds(room->captured, p->cgroup_id, path);
 }
 
-/* Returns the table unused for longest of that yielding owner who has most of `share`. */
+/* Returns the table unused for longest of the yielding owner with most of `share`. */
 static const struct walk_table *find_yielding(const struct unwind_room *room,
 					      const struct owner *owner, enum share share,
 					      uint64_t n)
@@ -91,7 +91,7 @@ const struct walk_table *unwind_room_for_rows(const struct unwind_room *room,
 	return find_yielding(room, owner, SHARE_ROWS, bytes);
 }
 
-/* Whose tables hold a file's rows. */
+/* The owners with tables that hold a file's rows. */
 struct holders {
 	struct owner *one;
 	bool several;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_room.h: chooses whose table is taken away when there is no free table, or no room for a
- * file's rows: a table that was unused for a while, for another process of the same owner; or one
- * whose owner has more than the newcomer's would have, unless a session captures its process.
+ * unwind_room.h: chooses the process that loses its table when there is no free table, or no room
+ * for a file's rows: a table that was unused for a while, for another process of the same owner; or
+ * one of an owner with more than the newcomer's would have, unless a session captures its process.
  * process_unwind.c then takes the table away. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_UNWIND_ROOM_H

@@ -32,7 +32,7 @@ struct unwind_state {
 	uint32_t round;			 /* when it was last continued (struct process_unwind) */
 	uint64_t sampled_ns;		 /* its last sample since it lacks a table; 0: none */
 	uint64_t asked_ns;		 /* when it last asked for another process's table */
-	enum rule_unwind by;		 /* what the rule wanted when the plan was made */
+	enum rule_unwind by;		 /* the rule's way when the plan was made */
 	enum unwind_how how, said;	 /* now; in the last line */
 	uint32_t table;			 /* number plus 1; 0: none */
 	uint32_t image;			 /* image that `how` is about, as in struct sample */

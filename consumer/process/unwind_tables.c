@@ -249,7 +249,7 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	all->cut += t->cut + record.cut;
 	all->unconfirmed += record.missed;
 
-	/* Writes what the process's state says of the table. */
+	/* Writes the table's members in the process's state. */
 	s->cut = t->cut;
 	s->unconfirmed = record.missed;
 	s->table = number + 1;

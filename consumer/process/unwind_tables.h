@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_tables.h: the kernel side's unwind tables: for which process each is published, and when
- * it may be filled again. The consumer never changes a published table: a process whose mappings
- * have changed gets another one, and the old one is used again when no tick can be reading it
+ * it may be filled again. The consumer never changes a published table: a process with changed
+ * mappings gets another one, and the old one is used again when no tick can be reading it
  * (unwind_files.h). Main thread only.
  *
  *   FREE --publish--> LIVE --retire--> RETIRED --reclaim, after a grace--> FREE
@@ -65,16 +65,13 @@ void unwind_tables_init(struct unwind_tables *all, const struct pinned_maps *pin
 			struct cgroups *cgroups);
 
 /*
- * Takes over the pinned tables. Retires what an earlier consumer had published, because a tick may
- * still read it. 0 or -ENOMEM.
+ * Takes over the pinned tables. Retires the tables that an earlier consumer had published, because
+ * a tick may still read them. 0 or -ENOMEM.
  */
 int unwind_tables_open(struct unwind_tables *all, struct unwind_files *files);
 void unwind_tables_close(struct unwind_tables *all);
 
-/*
- * Frees the retired tables whose grace has passed, and releases their files. True if there were
- * any.
- */
+/* Frees the retired tables after their grace, and releases their files. True if there were any. */
 bool unwind_tables_reclaim(struct unwind_tables *all);
 
 /* Returns how many tables are free. */
@@ -84,9 +81,9 @@ uint32_t unwind_tables_count_free(const struct unwind_tables *all);
 int unwind_tables_find_free(struct unwind_tables *all, uint32_t *ret_number);
 
 /*
- * Fills the free table `number` from the plan of `p`, whose files are all settled, publishes it,
- * makes the kernel side walk by it, and retires the table that `p` had. Writes p->unwind. 0; -ESRCH
- * when the process has ended or has another image now; -ENOMEM; -errno of open(2) and read(2).
+ * Fills the free table `number` from the plan of `p`, with settled files, publishes it, makes the
+ * kernel side walk by it, and retires the table that `p` had. Writes p->unwind. 0; -ESRCH when the
+ * process has ended or has another image now; -ENOMEM; -errno of open(2) and read(2).
  */
 int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t number);
 
@@ -106,7 +103,7 @@ void unwind_tables_leave(struct unwind_tables *all, struct process *p);
 void unwind_tables_notify_less(struct unwind_tables *all, const struct process *p);
 
 /*
- * Returns the table whose last filling is `table_generation` (struct sample), which may be retired
+ * Returns the table with the last filling `table_generation` (struct sample), which may be retired
  * by now; or NULL.
  */
 const struct walk_table *unwind_tables_find(const struct unwind_tables *all,
