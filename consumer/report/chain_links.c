@@ -109,8 +109,8 @@ static void make_chain(const struct source *s, uint32_t node, struct chain *c)
 }
 
 /*
- * Whoever waits for one that has nothing to do waits for work; so does who waits on a condition
- * variable for one that sleeps.
+ * A thread that waits for one that has nothing to do waits for work; so does a thread that waits on
+ * a condition variable for a sleeping one.
  */
 static bool is_for_work(const struct chain *c)
 {
@@ -177,7 +177,7 @@ const struct chain *chain_links_find(const struct chains *c, uint8_t state,
 	return found;
 }
 
-/* Sums what of the node's time, and of all behind it, the last thread did in `last`. */
+/* Sums the node's time, and that of all nodes behind it, in which the last thread was in `last`. */
 static uint64_t sum_last(const struct chains *c, uint32_t node, uint8_t last)
 {
 	const struct chain_node *n = &c->nodes[node];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chain_links.h: chains from the nodes that chains.c has made, each by the way with the most time;
- * and what they say of waits that are asked for.
+ * and summarises selected waits.
  */
 #ifndef TROCAR_CONSUMER_REPORT_CHAIN_LINKS_H
 #define TROCAR_CONSUMER_REPORT_CHAIN_LINKS_H
@@ -19,15 +19,15 @@ struct chains_wanted {
 };
 
 /*
- * Returns the chain with the most links, of those whose first link waits in `state` (wait_kind.h),
- * not for work, and for a lock that is wanted (NULL: any) half as long as the heaviest and more;
- * NULL: there is none.
+ * Returns the chain with the most links, among those with a first link that waits in `state`
+ * (wait_kind.h), not for work, and for a wanted lock (NULL: any) half as long as the heaviest and
+ * more; NULL: there is none.
  */
 const struct chain *chain_links_find(const struct chains *c, uint8_t state,
 				     const struct chains_wanted *wanted);
 
 /*
- * Returns which part of such waits was behind threads that waited in `last` themselves, with nobody
+ * Returns the part of such waits behind threads that waited in `last` themselves, with no thread
  * behind them; WAIT_FOR_CPU: behind threads that had no CPU. 0 to 1.
  */
 double chain_links_behind(const struct chains *c, uint8_t state, const struct chains_wanted *wanted,

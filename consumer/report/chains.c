@@ -13,7 +13,7 @@
 
 #define GROUPS_MAX 16384
 
-/* A thread with an account, and what is asked of it again and again. */
+/* A thread with an account, and its cached answers. */
 struct walker {
 	uint32_t group;
 	size_t from, to; /* its waits */
@@ -47,7 +47,7 @@ struct part {
 	uint64_t from_ns, to_ns;
 };
 
-/* ---- what is known of threads and locks */
+/* ---- knowledge of threads and locks */
 
 static uint32_t group_of(struct builder *b, const char *comm)
 {
@@ -147,7 +147,7 @@ static const struct wait_place *place_of(const struct builder *b, const struct l
 
 /* ---- nodes */
 
-/* What a node is told from its sisters by. */
+/* The members that distinguish a node from its sisters. */
 static bool is_same(const struct chain_node *a, const struct chain_node *b)
 {
 	return a->group == b->group && a->state == b->state && a->end == b->end &&
@@ -230,20 +230,20 @@ static uint32_t find_wait(struct builder *b, uint32_t parent, size_t thread,
 				   .end = CHAIN_ENDS_ };
 
 	kind.lock = w->part == ACCOUNT_LOCK ? lock_of(b, w) : 0;
-	/* Who sleeps with a lock in its hand keeps others waiting. */
+	/* A thread that sleeps with a lock keeps others waiting. */
 	if (w->part != ACCOUNT_SLEEP)
 		kind.idle = place ? wait_place_is_idle(place) : w->part == ACCOUNT_IDLE;
 	kind.condition = place && wait_place_is_condition(place);
 	return find_node(b, parent, &kind);
 }
 
-/* ---- the way from a wait to who was waited for */
+/* ---- the way from a wait to the awaited thread */
 
 static void follow_part(struct builder *b, uint32_t node, const struct part *part, uint32_t depth);
 
 /*
- * Whether the one who was waited for stood for the same lock itself, before the one that waits: who
- * had it then is asked for in its place. What processes share has an address in each.
+ * Whether the awaited thread queued for the same lock itself, before the one that waits: then the
+ * holder at that time takes its place. What processes share has an address in each.
  */
 static bool is_same_lock(const struct builder *b, const struct long_wait *w,
 			 const struct long_wait *v, size_t thread)
@@ -273,7 +273,7 @@ static size_t first_since(const struct builder *b, const struct walker *k, uint6
 	return low > k->from ? low - 1 : low;
 }
 
-/* Asks what a thread did in the time of `part`, while one of `node` waited for it. */
+/* Adds the activity of a thread in the time of `part`, while one of `node` waited for it. */
 static void walk_thread(struct builder *b, uint32_t node, const struct part *part, size_t thread,
 			uint32_t depth)
 {
@@ -306,7 +306,7 @@ static void walk_thread(struct builder *b, uint32_t node, const struct part *par
 		add_ran(b, node, thread, rest_ns);
 }
 
-/* Whether a thread ended the wait: it did, or a child did whose end sends a signal. */
+/* Whether a thread ended the wait: it did, or a child did, with the signal of its end. */
 static bool is_by_thread(const struct long_wait *w)
 {
 	return w->end == LONG_WAIT_THREAD ||
@@ -402,7 +402,7 @@ static void walk_root(struct builder *b, const struct long_wait *w)
 	follow_part(b, node, &whole, 1);
 }
 
-/* Walks from all waits, the longest first: should the steps not do, those are told. */
+/* Walks from all waits, the longest first: should the steps not suffice, those are reported. */
 static int walk_all(struct builder *b)
 {
 	const struct long_wait **order = calloc(b->w->count + 1, sizeof(struct long_wait *));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chains.h: wait chains: for whom the threads of a session waited, and what those did meanwhile,
- * link by link. Made from the single long waits: a wait has a begin, an end, and the thread that
- * ended it; what that one did is asked for just this time. Waits of threads with the same name
- * (but for digits) that take the same way are one chain. Pure; report thread only.
+ * chains.h: wait chains: the threads that a session's threads waited for, and the activity of each
+ * in that time, link by link. Made from the single long waits: a wait has a begin, an end, and the
+ * thread that ended it; the activity of that one is taken for just this time. Waits of threads with
+ * the same name (but for digits) that take the same way are one chain. Pure; report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_CHAINS_H
 #define TROCAR_CONSUMER_REPORT_CHAINS_H
@@ -18,7 +18,7 @@
 #include "consumer/signals/long_waits.h"
 
 #define CHAINS_LINKS   5
-#define CHAINS_NODES   8192	  /* sets of threads and what they did, of all chains */
+#define CHAINS_NODES   8192	  /* sets of threads and their activities, of all chains */
 #define CHAINS_STEPS   2000000ull /* waits that are met on all ways: a tenth of a second */
 #define CHAINS_NO_NODE 0	  /* the first of the nodes: behind it are all first links */
 #define CHAINS_PASS    64	  /* threads from which to which one lock goes, in one wait */
@@ -33,15 +33,15 @@ enum chain_end {
 /* What threads of one name did while those of the link before waited for them. */
 struct chain_link {
 	uint8_t state;	/* wait_kind.h; WAIT_RUNS: no long wait */
-	bool idle;	/* of a wait: for work, and nobody waits for them */
+	bool idle;	/* of a wait: for work, and no thread waits for them */
 	bool condition; /* on a condition variable */
 	uint64_t ns, waits;
-	uint32_t threads;   /* two whose ids differ by 512 count as one */
-	uint32_t tid, tgid; /* of the one whose part is the longest */
+	uint32_t threads;   /* two with ids that differ by 512 count as one */
+	uint32_t tid, tgid; /* of the one with the longest part */
 	char comm[COMM_BYTES];
 	uint32_t
 		lock; /* number in the lock_waits plus 1; 0: none that has a name or several want */
-	/* Of WAIT_RUNS, by what the threads did in all session; their sum is ns. */
+	/* Of WAIT_RUNS, by the activity of the threads in all session; their sum is ns. */
 	uint64_t running_ns, queue_ns, short_ns;
 	const struct wait_place *place; /* of that thread's waits; NULL: not known */
 };
@@ -51,7 +51,7 @@ struct chain {
 	uint32_t count;
 	enum chain_end end;
 	char end_comm[COMM_BYTES]; /* of the thread that the end names */
-	bool idle;		   /* nobody in it has anything to do: it waits for work */
+	bool idle;		   /* none of its threads has anything to do: it waits for work */
 	uint32_t number;	   /* of its line, from 1; 0: it has none */
 	uint32_t root;		   /* private */
 };
@@ -74,7 +74,7 @@ struct chains {
 	struct chain *items; /* owned; the most time first, one for each first link */
 	size_t count;
 	uint64_t ns;		  /* of their first links */
-	uint64_t unwalked_ns;	  /* of them: no time was left to ask for whom */
+	uint64_t unwalked_ns;	  /* of them: no steps were left to walk further */
 	bool partial;		  /* some waits were lost, or are in no node */
 	struct chain_node *nodes; /* owned */
 	uint32_t n_nodes;

@@ -12,7 +12,7 @@
 #define DYNAMIC_MAX (64u << 10) /* bytes of the dynamic section that are read */
 #define SONAME_MAX  64		/* NUL included; the names that matter are shorter */
 
-/* What the dynamic section says. */
+/* Contents of the dynamic section. */
 struct dynamic {
 	uint64_t strings; /* address of the strings; 0: none */
 	uint64_t soname;  /* offset there; 0: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * code_files.h: reads what mapped files say of their code: where the program begins, which runtime
+ * code_files.h: reads facts about code from mapped files: where the program begins, which runtime
  * the file is, and the bytes of instructions. A name alone proves none of these. Files are opened
  * on first use and stay open for one session. Report thread only; the files are foreign.
  */

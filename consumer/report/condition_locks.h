@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * condition_locks.h: which of a session's locks are condition variables, by the looks that found
- * threads there. To the kernel both are futexes; but nobody holds a condition variable, and a pool
+ * threads there. To the kernel both are futexes; but a condition variable has no holder, and a pool
  * without work waits on one. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_CONDITION_LOCKS_H
@@ -15,7 +15,7 @@
 #include "consumer/signals/lock_waits.h"
 #include "shared/tools/idmap.h"
 
-#define CONDITION_LOCKS_MAX 1024 /* futexes; of the rest nobody knows it */
+#define CONDITION_LOCKS_MAX 1024 /* futexes; unknown for the rest */
 
 struct condition_locks {
 	struct condition_lock {
@@ -30,13 +30,13 @@ struct condition_locks {
 void condition_locks_init(struct condition_locks *c);
 void condition_locks_done(struct condition_locks *c);
 
-/* Adds a stack of threads that do not run, of which `wait` says what they wait for. */
+/* Adds a stack of threads that do not run; `wait` is their wait. */
 void condition_locks_add(struct condition_locks *c, const struct stack *stack,
 			 const struct known_wait *wait);
 
 /*
- * Marks the locks that most looks found to be condition variables, and takes back a pattern that
- * says who held them or that they are short of room: a herd stays one.
+ * Marks the locks that most looks found to be condition variables, and clears a pattern that claims
+ * a holder or a queue: a herd stays one.
  */
 void condition_locks_mark(const struct condition_locks *c, struct lock_waits *locks);
 

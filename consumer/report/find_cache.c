@@ -37,7 +37,7 @@ static struct asked sum_asked(const struct block_requests *all)
 	return sum;
 }
 
-/* Returns by how much a gauge has grown since the trigger; 0: it has not, or nobody read it. */
+/* Returns by how much a gauge has grown since the trigger; 0: it has not, or it was not read. */
 static uint64_t growth_of(const struct facts_phases *f, enum fact fact)
 {
 	uint64_t begin, end;

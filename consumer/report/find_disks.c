@@ -30,7 +30,7 @@ static bool is_sync(uint32_t call)
 	return false;
 }
 
-/* ---- what the requests to the disk say */
+/* ---- from the requests to the disk */
 
 static void say_device(const struct findings_search *s, uint32_t device, char name[DISK_TEXT_BYTES])
 {
@@ -78,7 +78,7 @@ static void say_disk(const struct findings_search *s, char *says, bool of_sync)
 			 number_text(to_ms(p99), 3, ms));
 }
 
-/* Returns what the session itself had of the disk, in bytes. */
+/* Returns the session's own bytes on the disk. */
 static uint64_t own_bytes(const struct block_requests *all, uint32_t device)
 {
 	uint64_t bytes = 0;
@@ -90,8 +90,8 @@ static uint64_t own_bytes(const struct block_requests *all, uint32_t device)
 }
 
 /*
- * Returns the other cgroup with the most time at disks. That of the root is not told apart from
- * others: kernel threads write back there whatever the kernel names no cgroup for.
+ * Returns the other cgroup with the most time at disks. That of the root cannot be distinguished
+ * from others: kernel threads write back there whatever the kernel names no cgroup for.
  */
 static const struct block_neighbour *find_other(const struct block_requests *all)
 {
@@ -133,7 +133,7 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	return ns;
 }
 
-/* ---- what failed */
+/* ---- failed requests */
 
 /* Returns the disk and operation with the most requests that ended with an error; NULL: none. */
 static const struct block_disk *find_failing(const struct block_requests *all)
@@ -179,11 +179,14 @@ void find_disks_errors(struct findings_search *s)
 		 (unsigned long long)d->all.errors, (unsigned long long)d->all.requests,
 		 block_requests_op_name(d->op), name,
 		 number_text(to_ms(d->all.error_ns / d->all.errors), 3, ms));
-	/* It is told also where nobody waited for it: a disk that fails is no matter of time. */
+	/*
+	 * It is reported also where no thread waited for it: a disk that fails is no matter of
+	 * time.
+	 */
 	findings_search_add(s, FINDING_DISK_ERROR, MAX(ns, (uint64_t)1), says, &e);
 }
 
-/* ---- what the session says of itself */
+/* ---- from the session itself */
 
 /* What threads waited in calls that sync. */
 struct syncs {
@@ -211,8 +214,8 @@ static bool sum_syncs(const struct findings_search *s, struct syncs *ret_syncs)
 }
 
 /*
- * Returns how much was written to the disks that the session wrote to, in bytes: by everybody, for
- * what kernel threads write back does not say everywhere whose it is.
+ * Returns how much was written to the disks that the session wrote to, in bytes: by all cgroups,
+ * because writeback of kernel threads does not have its cgroup everywhere.
  */
 static uint64_t written_bytes(const struct block_requests *all)
 {
@@ -224,8 +227,8 @@ static uint64_t written_bytes(const struct block_requests *all)
 }
 
 /*
- * Whether there are so many syncs, each of them short and for little, that their number is what is
- * wrong. One sync of much data waits many times, each time shortly: what was written tells it.
+ * Whether there are so many syncs, each of them short and for little, that their number is the
+ * problem. One sync of much data waits many times, each time shortly: the written bytes decide.
  */
 static bool is_storm(const struct findings_search *s, const struct syncs *sum)
 {
@@ -254,8 +257,8 @@ static int say_syncs(const struct findings_search *s, const struct syncs *sum, u
 }
 
 /*
- * Returns how much of `own_ns`, what threads waited for disks themselves, is of calls that sync.
- * What waited for locks behind such threads goes with the larger part of it.
+ * Returns the part of `own_ns`, the time that threads waited for disks themselves, in calls that
+ * sync. What waited for locks behind such threads goes with the larger part of it.
  */
 static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 {
@@ -282,9 +285,9 @@ static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 }
 
 /*
- * Returns the file that most of the threads wait for, where a disk is not what they wait for: its
- * file system is on no device, and what the session asked of all disks took less than a quarter of
- * the time. A process (FUSE) or another host (NFS) serves it. NULL: that is not so, or not known.
+ * Returns the file that most of the threads wait for, where they do not wait for a disk: its file
+ * system is on no device, and the session's requests to all disks took less than a quarter of the
+ * time. A process (FUSE) or another host (NFS) serves it. NULL: that is not so, or not known.
  */
 static const struct look_on *find_served(const struct findings_search *s, uint64_t ns)
 {

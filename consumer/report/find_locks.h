@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * find_locks.h: which locks threads waited for, who had them, and what those waited for
- * themselves. Report thread only.
+ * find_locks.h: the locks that threads waited for, their holders, and the holders' own waits.
+ * Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FIND_LOCKS_H
 #define TROCAR_CONSUMER_REPORT_FIND_LOCKS_H
@@ -10,13 +10,15 @@
 
 #include "consumer/report/findings_search.h"
 
-/* Returns what threads waited for locks with a pattern, in nanoseconds; 0 also without the signal.
+/*
+ * Returns the time that threads waited for locks with a pattern, in nanoseconds; 0 also without the
+ * signal.
  */
 uint64_t find_locks_contended_ns(const struct session_result *s);
 
 /*
- * Passes on waits for locks without a pattern (findings_search_pass). Those of a pattern are a
- * finding of their own, which says what the holders waited for.
+ * Passes on waits for locks without a pattern (findings_search_pass). Those with a pattern are a
+ * finding of their own, with the holders' waits.
  */
 void find_locks_pass(struct findings_search *s);
 

@@ -23,7 +23,7 @@ static uint64_t global_ns(const struct reclaim_neighbour *n)
 	return n->kind_ns[RECLAIM_DIRECT] + n->kind_ns[RECLAIM_COMPACTION];
 }
 
-/* Returns the other cgroup that did so for longest; NULL: none did, or nobody knows its name. */
+/* Returns the other cgroup that did so for longest; NULL: none did, or its name is not known. */
 static const struct reclaim_neighbour *find_greedy(const struct reclaim_times *all)
 {
 	const struct reclaim_neighbour *most = NULL;
@@ -98,7 +98,7 @@ static const struct reclaim_part *find_paused(const struct reclaim_times *all, u
 }
 
 /*
- * Says how much was dirty, where that is what writers are held back for: beyond half of the limit.
+ * Appends how much was dirty, where writers are held back for that: beyond half of the limit.
  * Below, it is the disk's own part of it that is used up.
  */
 static void say_dirty(const struct findings_search *s, char *says, size_t space)

@@ -13,8 +13,8 @@
 void find_memory(struct findings_search *s);
 
 /*
- * Returns how much of `ns`, what threads waited for disks, they were held back for because they
- * write more than a disk takes, and adds that finding.
+ * Returns the part of `ns`, the time that threads waited for disks, in which they were held back
+ * because they write more than a disk takes, and adds that finding.
  */
 uint64_t find_memory_pauses(struct findings_search *s, uint64_t ns);
 

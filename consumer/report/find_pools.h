@@ -9,8 +9,8 @@
 #include "consumer/report/findings_search.h"
 
 /*
- * Adds a pool whose threads waited for work when calm, and are all in one other wait now: what
- * comes next waits for them. Sockets say what came and was not taken.
+ * Adds a pool with threads that waited for work when calm, and are all in one other wait now: what
+ * comes next waits for them. Sockets have the data that arrived and was not taken.
  */
 void find_pools_starved(struct findings_search *s);
 

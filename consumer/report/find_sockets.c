@@ -34,9 +34,9 @@ static double to_ms(uint64_t ns)
 }
 
 /*
- * Writes which end is meant: "10.0.0.5:5432"; of connections that were accepted, whose key has the
- * port of the service itself, "10.0.0.7:41234, a client of port 80", where one of them waits, or
- * "clients of port 80 at 10.0.0.7".
+ * Writes which end is meant: "10.0.0.5:5432"; of accepted connections, which have the service's own
+ * port in their key, "10.0.0.7:41234, a client of port 80", where one of them waits, or "clients of
+ * port 80 at 10.0.0.7".
  */
 static void name_peer(const struct socket_peer *p, char text[PEER_BYTES])
 {
@@ -74,7 +74,7 @@ static bool is_lasting(const struct socket_peers *peers, const struct socket_pee
 	       p->signs[sign] * 100ull >= (uint64_t)peers->looks * SOCKET_LIMIT_LOOKS_PCT;
 }
 
-/* ---- peers for whom threads waited */
+/* ---- peers that threads waited for */
 
 static uint64_t half_ns(const struct socket_peer *p)
 {
@@ -112,7 +112,7 @@ static bool loses_segments(const struct socket_peer *p)
 	       again * 1000 >= p->counts[SOCKET_SEGMENTS] * SOCKET_LIMIT_AGAIN_PERMILLE;
 }
 
-/* Whether what threads wait for at this peer is TCP's: the way to it, or its room. */
+/* Whether threads wait for TCP at this peer: the way to it, or its room. */
 static bool is_slow(const struct socket_peers *peers, const struct socket_peer *p)
 {
 	return is_far(p) || loses_segments(p) || is_silent(p) ||
@@ -133,7 +133,7 @@ static uint8_t unmap_address(const struct look_on *on, uint8_t ret_address[16])
 	return AF_INET;
 }
 
-/* Returns whom the thread waits for, where that was told; NULL. */
+/* Returns the peer that the thread waits for, where it is known; NULL. */
 static const struct socket_peer *peer_of(const struct socket_peers *peers, const struct look_on *on)
 {
 	const struct socket_peer *p = NULL;
@@ -153,9 +153,9 @@ static bool is_wait(const struct session_wait *row)
 	return row->state == ACCOUNT_SOCKET && !row->idle && !row->condition;
 }
 
-/* What is told of threads that waited for one peer. */
+/* Sums of threads that waited for one peer. */
 struct waited_for {
-	const struct socket_peer *peer; /* NULL: nobody that is known */
+	const struct socket_peer *peer; /* NULL: no known peer */
 	uint64_t ns;
 };
 
@@ -252,7 +252,7 @@ void find_sockets_peer(struct findings_search *s)
 	findings_search_add_chain(s, FINDING_PEER, left_ns, says, &e, chain, 1, "; meanwhile ");
 }
 
-/* ---- who waits for the session's processes, or does not read from them */
+/* ---- peers that wait for the session's processes, or do not read from them */
 
 /* Returns the time of the session that so many of its looks stand for. */
 static uint64_t share_ns(const struct findings_search *s, const struct socket_peers *peers,

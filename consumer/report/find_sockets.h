@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* find_sockets.h: looks for the peers for whom a session's threads waited, and for those who wait
- * for it. */
+/*
+ * find_sockets.h: finds the peers that a session's threads waited for, and those that wait for it.
+ */
 #ifndef TROCAR_CONSUMER_REPORT_FIND_SOCKETS_H
 #define TROCAR_CONSUMER_REPORT_FIND_SOCKETS_H
 
 #include "consumer/report/findings_search.h"
 
-/* Says for whose answers threads waited, and whether the way to that peer is slow, or it itself. */
+/* Adds the peer with the awaited answers, and whether the way to it is slow, or the peer itself. */
 void find_sockets_peer(struct findings_search *s);
 
 /*
- * Says what lasted for much of the session, whoever of its threads waits: connections that nobody
- * accepts, bytes that it does not read, and bytes that a peer does not read.
+ * Adds lasting states, whether or not its threads wait: connections that are not accepted, bytes
+ * that it does not read, and bytes that a peer does not read.
  */
 void find_sockets_clients(struct findings_search *s);
 
 /*
- * Appends to `says` who waits meanwhile: "; up to 12 connections waited to be accepted at ...".
- * Nothing where nobody does.
+ * Appends the waiting clients to `says`: "; up to 12 connections waited to be accepted at ...".
+ * Nothing where there are none.
  */
 void find_sockets_say_waiting(const struct findings_search *s, char says[FINDINGS_SAYS_BYTES]);
 

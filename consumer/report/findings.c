@@ -45,15 +45,15 @@ void findings_add(struct findings *all, const struct finding *f)
 	all->items[all->count++] = *f;
 }
 
-/* A wait on a pipe or for a process, without who did not write or end, may be one for work. */
+/* A wait on a pipe or for a process, without a known writer or child, may be one for work. */
 static bool is_vague(const struct finding *f)
 {
 	return (f->cause == FINDING_PIPE || f->cause == FINDING_PROCESS) && !f->chain;
 }
 
 /*
- * What explains waiting first, then what ran, then what lasted, each by time; last, what names
- * nobody.
+ * Causes of waiting come first, then running code, then lasting states, each by time; last, those
+ * without a culprit.
  */
 static int by_time(const void *a, const void *b)
 {
@@ -107,7 +107,7 @@ static void write_finding(const struct findings *all, const struct finding *f, s
 }
 
 /*
- * Writes as many as fit into eleven sixteenths of the line, with what stands before them: they come
+ * Writes as many as fit into eleven sixteenths of the line, with the members before them: they come
  * before all other evidence. Returns how many.
  */
 static size_t write_list(const struct findings *all, struct jsonw *w)

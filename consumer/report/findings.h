@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * findings.h: a list of what explains why a session's threads waited, or what they ran: each with
- * the time that it explains and the lines that it rests on. Pure.
+ * findings.h: a list of causes of a session's waits, or of the code it ran: each with the time that
+ * it explains and the lines that it rests on. Pure.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FINDINGS_H
 #define TROCAR_CONSUMER_REPORT_FINDINGS_H
@@ -39,7 +39,7 @@ struct finding {
 	uint64_t ns;			/* that it explains */
 	char says[FINDINGS_SAYS_BYTES]; /* a sentence for a person */
 	struct finding_evidence evidence;
-	uint32_t chain; /* number of the line `chain` that says more; 0: none */
+	uint32_t chain; /* number of the line `chain` with more; 0: none */
 };
 
 struct findings {
@@ -56,9 +56,9 @@ struct findings {
 void findings_add(struct findings *all, const struct finding *f);
 
 /*
- * Writes `findings`, those that explain most first and what names nobody last, as many as fit into
- * half of the line; and `waited_ms` and `unexplained`, which counts those that did not fit. Sorts
- * them.
+ * Writes `findings`, those that explain most first and those without a culprit last, as many as fit
+ * into half of the line; and `waited_ms` and `unexplained`, which counts those that did not fit.
+ * Sorts them.
  */
 void findings_write(struct findings *all, struct jsonw *w);
 

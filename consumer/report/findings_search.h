@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * findings_search.h: what those that look for findings in a session have in common: the session,
- * the times that it has to explain, and what was found so far. Report thread only.
+ * the times that it has to explain, and the causes found so far. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FINDINGS_SEARCH_H
 #define TROCAR_CONSUMER_REPORT_FINDINGS_SEARCH_H
@@ -35,23 +35,22 @@ void findings_search_add(struct findings_search *s, enum finding_cause cause, ui
 			 const char *says, const struct finding_evidence *evidence);
 
 /*
- * The same, of waits of which a chain (NULL: none) says for whom: `says`, of FINDINGS_SAYS_BYTES,
- * gets its links from number `from` on, behind `leads`.
+ * The same, of waits of which a chain (NULL: none) has the awaited thread: `says`, of
+ * FINDINGS_SAYS_BYTES, gets its links from number `from` on, behind `leads`.
  */
 void findings_search_add_chain(struct findings_search *s, enum finding_cause cause, uint64_t ns,
 			       char *says, const struct finding_evidence *evidence,
 			       const struct chain *c, uint32_t from, const char *leads);
 
 /*
- * Returns what threads were and did by their accounts, from any signal that has them; NULL: none.
- * The session owns them.
+ * Returns the threads' accounts, from any signal that has them; NULL: none. The session owns them.
  */
 const struct thread_pools *findings_search_accounts(const struct session_result *s);
 
 /*
  * Gives waits of part `from` to IO, MEMORY and QUEUE, as far as those that were waited for waited
- * so themselves: whoever explains these parts explains them too. `of_ns`: of the part, so much
- * waited for what is `wanted` (chain_links_behind).
+ * so themselves: a cause of these parts explains them too. `of_ns`: this share of the part waited
+ * for the `wanted` (chain_links_behind).
  */
 void findings_search_pass(struct findings_search *s, enum account_part from, uint64_t of_ns,
 			  const struct chains_wanted *wanted);
@@ -68,8 +67,8 @@ void findings_search_say_place(const struct findings_search *s, enum account_par
 			       const char *what, char *says);
 
 /*
- * Adds that a limit of the cgroup explains `ns`, where the facts say so; `more` follows what they
- * say. Returns whether they do.
+ * Adds that a limit of the cgroup explains `ns`, where the facts prove it; `more` is appended to
+ * their sentence. Returns whether they do.
  */
 bool findings_search_limit(struct findings_search *s, enum finding_cause cause, enum cause_id id,
 			   const char *source, const char *more, uint64_t ns);

@@ -64,8 +64,8 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 				size_t n, const char **ret_reason);
 
 /*
- * Returns why the stack, whose outermost frame is `root` (NULL: none), was not walked by rows
- * there, as named_frame.rowless: a stack without a table was not, whatever rows the file has.
+ * Returns why the stack with the outermost frame `root` (NULL: none) was not walked by rows there,
+ * as named_frame.rowless: a stack without a table was not, even if the file has rows.
  */
 const char *frame_name_rowless(const struct stack *stack, const struct named_frame *root);
 

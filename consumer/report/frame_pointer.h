@@ -18,7 +18,7 @@
  * Returns whether the function at offset `start` has set its frame pointer, and not restored its
  * caller's, when the instruction at offset `at` runs. `calls`: `at` is the return address of a
  * call; then it suffices that the function sets it before it does anything else. False also when
- * its instructions do not say.
+ * its instructions do not prove it.
  */
 bool frame_pointer_is_set(const struct code_file *f, uint64_t start, uint64_t at, bool calls);
 

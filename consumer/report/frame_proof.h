@@ -14,8 +14,8 @@
 #include "consumer/report/frame_name.h"
 
 /*
- * Sets what frame_name_quality asks of the `n` named frames of `stack`, leaf first: `entry` of the
- * outermost one; and where the stack may be complete, `unproved` of each user frame.
+ * Sets the proofs that frame_name_quality needs for the `n` named frames of `stack`, leaf first:
+ * `entry` of the outermost one; and where the stack may be complete, `unproved` of each user frame.
  */
 void frame_proof_judge(struct code_files *code, const struct stack *stack,
 		       struct named_frame *frames, size_t n);

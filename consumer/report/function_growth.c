@@ -7,7 +7,7 @@
 #include "shared/tools/macro.h"
 
 /*
- * A function that grew by so many tenths of what the first grew by may be the one: among fifty
+ * A function that grew by this many tenths of the first one's growth may be the one: among fifty
  * samples chance alone moves a function's part by nearly a tenth.
  */
 #define NEARLY_TENTHS 8
@@ -139,7 +139,7 @@ static const struct function_growth_row *find_grown(const struct function_growth
 	return best;
 }
 
-/* Returns the weight of one sample: of none, what the recorder's usual rate makes of it. */
+/* Returns the weight of one sample: of none, the recorder's usual rate. */
 static double sample_ns(const struct function_growth *g, enum function_growth_time time)
 {
 	return g->samples[time] ? (double)g->ns[time] / (double)g->samples[time]

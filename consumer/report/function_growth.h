@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * function_growth.h: finds the function whose part of a service's CPU time grew most from the calm
- * time before a stall to the time after its trigger. A function's part is all that ran in it or was
- * called by it, so an event loop, in which everything runs at all times, does not grow. Report
- * thread only.
+ * function_growth.h: finds the function with the part of a service's CPU time that grew most from
+ * the calm time before a stall to the time after its trigger. A function's part is all that ran in
+ * it or was called by it, so an event loop, in which everything runs at all times, does not grow.
+ * Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FUNCTION_GROWTH_H
 #define TROCAR_CONSUMER_REPORT_FUNCTION_GROWTH_H
@@ -17,7 +17,7 @@
 #define FUNCTION_GROWTH_ROWS 4096 /* places for functions; three quarters of them are used */
 
 /*
- * Of fewer calm samples shares say nothing: a service that was idle has few. Then functions are
+ * With fewer calm samples shares prove nothing: a service that was idle has few. Then functions are
  * compared by CPU time per second, if the calm time was long enough for some ticks.
  */
 #define FUNCTION_GROWTH_SAMPLES 30
@@ -52,8 +52,8 @@ void function_growth_done(struct function_growth *g);
 
 /*
  * Adds a stack with its `n` named frames, which with the stack must stay until
- * function_growth_done. Those of the onset do not count: the stall had begun in it at a time that
- * nobody knows.
+ * function_growth_done. Those of the onset do not count: the stall had begun in it at an unknown
+ * time.
  */
 void function_growth_add(struct function_growth *g, const struct stack *stack,
 			 const struct named_frame *frames, size_t n);

@@ -17,7 +17,7 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(rows) == GARBAGE_COLLECTORS, "a row for each");
 
-/* Names of functions go on with a number, or with the name of what stands within them. */
+/* Names of functions go on with a number, or with the name of a nested function. */
 static bool is_collector(size_t row, const struct stack *stack, const struct named_frame *frame)
 {
 	const char *name = frame ? frame->fn : stack->comm;

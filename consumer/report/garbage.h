@@ -27,12 +27,13 @@ struct garbage {
 	uint64_t ns[GARBAGE_COLLECTORS][PHASE_COUNT_]; /* by row of collectors.def */
 };
 
-/* Adds a stack of what ran, with its `n` named frames; of nested collectors the outermost counts.
+/*
+ * Adds a stack of CPU time, with its `n` named frames; of nested collectors the outermost counts.
  */
 void garbage_add(struct garbage *g, const struct stack *stack, const struct named_frame *frames,
 		 size_t n);
 
-/* Returns what all rows had in the phase. */
+/* Returns the sum of all rows in the phase. */
 uint64_t garbage_ns(const struct garbage *g, enum phase phase);
 
 /* Returns the name of the row with most of the phase during, and its runtime. */

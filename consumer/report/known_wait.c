@@ -28,8 +28,7 @@ static const struct row *find_row(const char *fn)
 	return NULL;
 }
 
-/* Applies what the function says of the wait; the innermost one that says something has the word.
- */
+/* Applies the function's row to the wait; the innermost one with a row decides. */
 static void take_word(struct known_wait *w, enum known_wait_what what)
 {
 	switch (what) {
@@ -74,7 +73,7 @@ static bool is_at_mutex(const struct look_on *on, const struct named_frame *fram
 	       (operation == FUTEX_WAIT && on->number && name && !strcmp(name, "/libc.so.6"));
 }
 
-/* Finds the frame that tells, and its callers below main. */
+/* Finds the frame that identifies the wait, and its callers below main. */
 static void find_frames(const struct stack *stack, const struct named_frame *frames, size_t n,
 			struct known_wait *w)
 {

@@ -95,7 +95,7 @@ static bool is_named(const struct lock_waits *waits, size_t i)
 	return false;
 }
 
-/* Says of locks that are no variables what they lie in. */
+/* Describes the memory of locks that are no variables. */
 static void name_others(const struct lock_waits *waits, struct lock_name *names)
 {
 	for (size_t i = 0; i < waits->count; i++) {
@@ -129,7 +129,7 @@ struct lock_name *lock_names_read(const struct session_result *s, struct symbols
 	return names;
 }
 
-/* Of a stack the thread is said in the line alone: its number tells a person nothing. */
+/* For a stack only the line has the thread: its number means nothing to a person. */
 static void say_memory(const struct lock_memory *m, char *text, size_t space)
 {
 	static const char *const says[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lock_names.h: names the locks of a session that are variables of a module: by the symbols of the
- * file, which are read once for all locks in it. Of others it says what they lie in. Report thread
- * only.
+ * file, which are read once for all locks in it. For other locks it describes the memory that holds
+ * them. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_LOCK_NAMES_H
 #define TROCAR_CONSUMER_REPORT_LOCK_NAMES_H
@@ -17,9 +17,10 @@ struct symbols;
 /* Where a lock is. All NULL: it is not known. */
 struct lock_name {
 	const char *module; /* its path, borrowed */
-	const char *symbol; /* points to `text`; NULL: `why` says why not, a word of reasons.def */
-	const char *why;    /* without `module`: the file could not be read */
-	uint64_t offset;    /* of the lock in the variable */
+	const char
+		*symbol; /* points to `text`; NULL: `why` has the reason, a word of reasons.def */
+	const char *why; /* without `module`: the file could not be read */
+	uint64_t offset; /* of the lock in the variable */
 	/* What it lies in, of a kind that is known, where it is in no module; borrowed. */
 	const struct lock_memory *memory;
 	char text[ELF_OBJECT_NAME_BYTES];

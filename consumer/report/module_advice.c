@@ -40,7 +40,7 @@ static bool is_plain(const char *path)
 				 "/._+-")] == '\0';
 }
 
-/* Packages have what is below these. */
+/* Packages own the files below these. */
 static bool is_packaged(const char *path)
 {
 	static const char *const folders[] = { "/usr/bin/",   "/usr/sbin/",    "/usr/lib/",
@@ -54,9 +54,9 @@ static bool is_packaged(const char *path)
 }
 
 /*
- * Commands of Debian, whose archive debian-debug has the packages -dbgsym, and of Fedora. Packages
- * of Debian may have the path without its /usr, and only dpkg knows their names: libcrypto.so.3 is
- * in libssl3.
+ * Commands of Debian, with the packages -dbgsym of the archive debian-debug, and of Fedora.
+ * Packages of Debian may have the path without its /usr, and only dpkg knows their names:
+ * libcrypto.so.3 is in libssl3.
  */
 static void write_remedy(const char *module, char *text, size_t space)
 {

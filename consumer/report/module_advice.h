@@ -16,8 +16,8 @@
 
 /*
  * Writes the sentence about `module` (a path). `why` is the reason of its unnamed frames or NULL;
- * `broken` says whether stacks ended in it, and `rowless` why the walk needed its frame pointers
- * there (as named_frame.rowless). False when the operator can do nothing about it.
+ * `broken`: stacks ended in it; `rowless`: why the walk needed its frame pointers there (as
+ * named_frame.rowless). False when the operator can do nothing about it.
  */
 bool module_advice(const char *module, const char *why, bool broken, const char *rowless,
 		   char text[SUMMARY_ADVICE_BYTES]);

@@ -26,8 +26,8 @@ void pool_places_done(struct pool_places *p)
 }
 
 /*
- * Who waits for work, or in an epoll for somebody's answer, would take what comes. Who sleeps would
- * not, though elsewhere that counts as idle.
+ * A thread that waits for work, or in an epoll for an answer, would take new work. A sleeping
+ * thread would not, though elsewhere that counts as idle.
  */
 static bool is_free(const struct known_wait *wait)
 {
@@ -105,7 +105,7 @@ static bool is_of_pool(const struct pool_place *a, const struct pool_place *b)
 }
 
 /*
- * Whether work may have been waited for here when calm. A futex or a pipe does not tell by itself:
+ * Whether work may have been waited for here when calm. A futex or a pipe proves nothing by itself:
  * a pool of threads waits for its queue there, and for the results of others too.
  */
 static bool was_free(const struct pool_place *row)
@@ -114,7 +114,7 @@ static bool was_free(const struct pool_place *row)
 				row->state == WAIT_BLOCKED + WAIT_PIPE);
 }
 
-/* Sums the pool whose threads waited at `calm` for work. */
+/* Sums the pool with threads that waited at `calm` for work. */
 static struct pool_starved sum_pool(const struct pool_places *p, const struct pool_place *calm)
 {
 	struct pool_starved s = { .calm = calm };

@@ -22,7 +22,7 @@ struct pool_place {
 	char pool[COMM_BYTES]; /* thread_pools_name */
 	uint32_t tgid;	       /* 0: of several processes */
 	uint8_t state;	       /* known_wait.h */
-	bool free;	       /* who waits there would take work that comes */
+	bool free;	       /* a thread that waits there would take new work */
 	const char *fn;	       /* borrowed; NULL: no name */
 	const char *caller;    /* borrowed; of the heaviest stack; NULL: none is known */
 	uint64_t heaviest_ns;
@@ -49,8 +49,8 @@ void pool_places_init(struct pool_places *p);
 void pool_places_done(struct pool_places *p);
 
 /*
- * Adds a stack of threads that do not run, of which `wait` says what they wait for. Where it is not
- * `whole`, nobody knows in which function of theirs: such threads may be free.
+ * Adds a stack of threads that do not run; `wait` is their wait. Where it is not `whole`, their own
+ * function is not known: such threads may be free.
  */
 void pool_places_add(struct pool_places *p, const struct stack *stack,
 		     const struct known_wait *wait, bool whole);

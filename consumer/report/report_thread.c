@@ -15,7 +15,7 @@
 
 /*
  * The report thread frees the kernel's symbols (some MiB) when no session came for this long.
- * Reading them is most of the time of a session whose files are known, and sessions come in groups.
+ * Reading them is most of the time of a session with known files, and sessions come in groups.
  */
 #define KERNEL_TRIM_S 600
 
@@ -84,7 +84,7 @@ static bool wait_for_work(struct report_thread *r, uint64_t until_ns)
 	return true;
 }
 
-/* Gives back what the stacks and names of sessions have left: no other session needs it now. */
+/* Returns the memory that stacks and names of sessions have left: no other session needs it now. */
 static void give_back(struct report_thread *r)
 {
 	r->full = false;

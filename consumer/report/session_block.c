@@ -71,7 +71,7 @@ static void write_open(const struct block_disk *d, struct jsonw *w)
 	jsonw_u64(w, "open_ns", d->open_ns);
 }
 
-/* Writes what all cgroups together had, of which this one is a part. */
+/* Writes the sums of all cgroups together, including this one. */
 static void write_everybody(const struct block_disk *d, struct jsonw *w)
 {
 	jsonw_object(w, "everybody");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_block.h: writes what the session's cgroup asked of disks, how long that took, and who
- * else had them. Report thread only.
+ * session_block.h: writes the disk requests of the session's cgroup, their times, and the other
+ * users of the disks. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_BLOCK_H
 #define TROCAR_CONSUMER_REPORT_SESSION_BLOCK_H

@@ -14,7 +14,7 @@
 #define CALLS_PUT	20
 #define CALL_HISTOGRAMS 8 /* of the calls with the most time */
 
-/* Writes `call`, and its number or what there is instead of one. */
+/* Writes `call`, and its number or the reason that there is none. */
 static void write_call(uint32_t call, struct jsonw *w)
 {
 	const char *name = call_names_get(call);
@@ -69,10 +69,10 @@ static void write_bounds(const struct call_time *t, struct jsonw *w)
 					   time_histogram_percentile_ns(counts, bounds[i].pct), w);
 }
 
-/* What one line says. */
+/* Contents of one line. */
 struct row {
 	struct call_time waited;
-	uint64_t samples, weight_ns; /* of what ran in it */
+	uint64_t samples, weight_ns; /* of CPU time in it */
 };
 
 struct rows {

@@ -12,7 +12,7 @@
 
 /*
  * Writes a line `syscall` for each of the 20 with the most time, and one for all the others;
- * nothing where the session has no `syscall`. `cpu` says where its threads ran.
+ * nothing where the session has no `syscall`. `cpu` has the CPU time of its threads.
  */
 void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
 		       const struct lines *lines, const struct event_subject *subject);

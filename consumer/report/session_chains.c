@@ -59,7 +59,7 @@ static void say_who(struct saying *s, const struct chain_link *link)
 		say(s, " of %.*s", COMM_BYTES, name);
 }
 
-/* What a thread waits for in each state, and what leads over to the one that was waited for. */
+/* The object of a wait in each state, and the words that lead over to the awaited thread. */
 static const struct {
 	const char *what, *leads;
 } waits[] = {
@@ -175,7 +175,7 @@ struct chain_lines {
 	bool partial;
 };
 
-/* Returns the pool of which a line tells what the thread of a link did; NULL: there is none. */
+/* Returns the pool that has the thread of a link in its line; NULL: there is none. */
 static const struct thread_pool *find_pool(const struct chain_lines *l,
 					   const struct chain_link *link)
 {
@@ -228,7 +228,7 @@ static void put_text(struct jsonw *w, const char *key, const char *text)
 		jsonw_string_n(w, key, text, strnlen(text, NAME_MAX_BYTES));
 }
 
-/* Writes what may be left out where a line has no room. */
+/* Writes the members that may be left out where a line has no room. */
 static void write_details(const struct chain_lines *l, const struct chain_link *link,
 			  struct jsonw *w)
 {
@@ -293,7 +293,7 @@ static void put_chain(const struct chain_lines *l, const struct chain *c)
 	event_line_end(l->lines, &w);
 }
 
-/* Whether it tells more than that somebody waited. */
+/* Whether it has more than the fact of a wait. */
 static bool tells_more(const struct session_result *s, const struct chain *c)
 {
 	return !c->idle &&

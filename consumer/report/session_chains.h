@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_chains.h: says for whom the session's threads waited, link by link, in lines `chain` and
- * in the sentences of findings. Report thread only.
+ * session_chains.h: writes the threads that the session's threads waited for, link by link, in
+ * lines `chain` and in the sentences of findings. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_CHAINS_H
 #define TROCAR_CONSUMER_REPORT_SESSION_CHAINS_H
@@ -17,9 +17,9 @@
 #define SESSION_CHAINS_BYTES 640
 
 /*
- * Makes summary->chains, and writes a line for each of those that tell something: somebody waited
- * for a tenth of the session and more, not for work, and it is known for whom. All stacks are in
- * `summary`. `names`: as in session_locks_put.
+ * Makes summary->chains, and writes a line for each useful one: a thread waited for a tenth of the
+ * session and more, not for work, and the awaited thread is known. All stacks are in `summary`.
+ * `names`: as in session_locks_put.
  */
 void session_chains_put(const struct session_result *s, struct summary *summary,
 			const struct lock_name *names, const struct lines *lines,

@@ -110,7 +110,7 @@ static void write_places(const struct session_cpu *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes how much of what ran was memory stall, in each phase that has samples. */
+/* Writes the share of CPU time that was memory stall, in each phase that has samples. */
 static void write_stall(const struct session_cpu *s, struct jsonw *w)
 {
 	uint64_t all = 0;

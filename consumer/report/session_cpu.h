@@ -26,7 +26,7 @@ struct session_cpu {
 	uint64_t fault; /* page faults and other exceptions of user mode */
 	uint64_t interrupt;
 	uint64_t kernel;    /* kernel threads and workers */
-	uint64_t of_others; /* of `calls`: those whose call found no room in `of` */
+	uint64_t of_others; /* of `calls`: those with a call that found no room in `of` */
 	struct session_cpu_call {
 		uint32_t call;
 		uint64_t samples, weight_ns;
@@ -38,13 +38,13 @@ struct session_cpu {
 	} phase[PHASE_COUNT_];
 };
 
-/* Adds a stack of what ran; `frames` are its `n` named frames. */
+/* Adds a stack of CPU time; `frames` are its `n` named frames. */
 void session_cpu_add(struct session_cpu *s, const struct stack *stack,
 		     const struct named_frame *frames, size_t n);
 
 /*
- * Returns the samples of a system call, or of what enum account_call names, and in *ret_weight_ns
- * the time that they stand for.
+ * Returns the samples of a system call, or of another value of enum account_call, and in
+ * *ret_weight_ns the time that they stand for.
  */
 uint64_t session_cpu_of(const struct session_cpu *s, uint32_t call, uint64_t *ret_weight_ns);
 

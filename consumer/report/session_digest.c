@@ -150,7 +150,7 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 		s->by_pointers += stack->count;
 	if (stack->flags & SAMPLE_UNWOUND && is_followed(stack, n))
 		s->followed += stack->count;
-	/* Where a caller may be missing, the code below it is what keeps no frame pointer. */
+	/* Where a caller may be missing, the code below it keeps no frame pointer. */
 	if (gap)
 		root = &frames[gap - 1];
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)

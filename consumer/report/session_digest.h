@@ -30,7 +30,7 @@ struct jsonw;
 #define SUMMARY_FEW	30   /* fewer samples make shares rough */
 #define SUMMARY_KEYS	4096 /* distinct functions; the rest counts as "other" */
 
-#define SUMMARY_PROCESSES 65536 /* processes with a table that are told from those without */
+#define SUMMARY_PROCESSES 65536 /* known processes with a table; the others count as without */
 
 /* Weights by pair of names, in order of arrival. */
 struct tally {
@@ -52,7 +52,7 @@ struct summary {
 	uint64_t stood_ns[SIGNAL_COUNT_];		 /* for so long they stand */
 	/* samples of unwound stacks, by how they ended */
 	uint64_t ends[UNWIND_END_COUNT_];
-	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */
+	uint64_t by_pointers; /* samples with stacks that were taken by frame pointers */
 	uint64_t followed;    /* of those walked by a table: with a step by the frame pointer */
 	uint64_t frames;      /* of all stacks, each as often as it was sampled */
 	struct idmap walked;  /* processes of which some stack was walked by a table */
@@ -63,7 +63,7 @@ struct summary {
 	struct garbage garbage;
 	struct pool_places pools;
 	struct condition_locks conditions;
-	/* Of all stacks of what ran, by phase: samples, and the time that they stand for. */
+	/* Of all stacks of CPU time, by phase: samples, and the time that they stand for. */
 	uint64_t count[PHASE_COUNT_], weight_ns[PHASE_COUNT_];
 };
 
@@ -73,19 +73,19 @@ void session_digest_done(struct summary *s);
 
 /*
  * Notes whether a table walked the stack. Call for all stacks before session_digest_add: the first
- * samples of a process come before its table, and say nothing of how its files were built.
+ * samples of a process come before its table, and prove nothing about the build of its files.
  */
 void session_digest_meet(struct summary *s, const struct stack *stack);
 
 /*
- * Adds a stack of what ran; `frames` are its `n` named frames. `top` is of the
- * phase during alone; the headline compares that with the phase before.
+ * Adds a stack of CPU time; `frames` are its `n` named frames. `top` is of the phase during alone;
+ * the headline compares that with the phase before.
  */
 void session_digest_add(struct summary *s, const struct stack *stack,
 			const struct named_frame *frames, size_t n);
 
 /*
- * Adds a stack that `signal` took of what did not run: of a thread that waits, or that ended a wait
+ * Adds a stack that `signal` took of waiting threads: of a thread that waits, or that ended a wait
  * for a lock. It counts in the quality, in the names and in the advice.
  */
 void session_digest_add_other(struct summary *s, enum signal_bit signal, const struct stack *stack,

@@ -21,7 +21,7 @@ void session_facts_write(const struct session_result *s, const struct lines *lin
 /* Writes the sentence about the cause. False when no fact speaks. */
 bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES]);
 
-/* Writes the sentence of this cause. False when the facts do not tell it. */
+/* Writes the sentence of this cause. False when the facts do not prove it. */
 bool session_facts_say(const struct session_result *s, enum cause_id id,
 		       char text[CAUSES_TEXT_BYTES]);
 

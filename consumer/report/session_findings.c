@@ -23,8 +23,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * Whether the lock of the row is one on which threads wait often and for a moment: so pools whose
- * runtime has no condition variables hand over their work.
+ * Whether the lock of the row is one on which threads wait often and for a moment: so pools of a
+ * runtime without condition variables hand over their work.
  */
 static bool is_short(const struct findings_search *s, const struct session_wait *row)
 {
@@ -41,13 +41,13 @@ static bool is_short(const struct findings_search *s, const struct session_wait 
 }
 
 /*
- * Returns how much more than when calm threads waited in places of this state: of what is a wait or
- * the lack of work, only the change tells which. Without a calm time it is all of it.
+ * Returns how much more than when calm threads waited in places of this state: only the change
+ * distinguishes a wait from the lack of work. Without a calm time it is all of it.
  */
 static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 {
 	const struct session_waits *waits = &s->summary->waits;
-	/* Who asks does so when it is late: the time before is not calm. */
+	/* A request comes late: the time before is not calm. */
 	bool late = !trigger_reason_is_stall(&s->session->reason) &&
 		    (state == ACCOUNT_LOCK || state == ACCOUNT_SOCKET);
 	uint64_t ns = 0;
@@ -62,7 +62,7 @@ static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 	return ns;
 }
 
-/* Returns the exact time of a part, or, without accounts, what the looks saw of it. */
+/* Returns the exact time of a part, or, without accounts, the time by looks. */
 static uint64_t time_of(const struct findings_search *s, enum account_part part)
 {
 	const struct thread_pools *accounts = findings_search_accounts(s->session);
@@ -73,7 +73,7 @@ static uint64_t time_of(const struct findings_search *s, enum account_part part)
 				       : s->summary->waits.state_ns[part];
 }
 
-/* Sets what counts as waiting. */
+/* Sets the parts that count as waiting. */
 static void sum_waiting(struct findings_search *s)
 {
 	static const enum account_part sure[] = { ACCOUNT_QUEUE, ACCOUNT_IO, ACCOUNT_MEMORY,
@@ -87,7 +87,9 @@ static void sum_waiting(struct findings_search *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(sure); i++)
 		s->part_ns[sure[i]] = time_of(s, sure[i]);
-	/* The freezer of v1 wakes no sleeper: the accounts keep what such a one waited for. */
+	/*
+	 * The freezer of v1 wakes no sleeper: the accounts keep the earlier wait of such a thread.
+	 */
 	for (size_t i = 0; i < ARRAY_SIZE(halts); i++)
 		s->part_ns[halts[i]] =
 			MAX(time_of(s, halts[i]), s->summary->waits.state_ns[halts[i]]);
@@ -103,7 +105,7 @@ static void sum_waiting(struct findings_search *s)
 	s->found.time_ns[FINDINGS_SESSION] = length_ns;
 }
 
-/* ---- waits for a CPU; each returns what it explains of `left_ns` */
+/* ---- waits for a CPU; each returns its part of `left_ns` */
 
 /*
  * Adds a finding of `ns` of the waits for a CPU themselves, with its part of the waits for threads
@@ -183,7 +185,7 @@ static void find_demand(struct findings_search *s, const struct queue_waits *q, 
 	add_queue(s, alone ? FINDING_CPU_NEIGHBOUR : FINDING_CPU_DEMAND, left_ns, says, &e);
 }
 
-/* Without the signal runq: by who ticked on the CPUs. */
+/* Without the signal runq: by the ticks of the CPUs. */
 static void find_by_ticks(struct findings_search *s, uint64_t left_ns)
 {
 	const struct finding_evidence e = { .type = "neighbour", .signal = "neighbours" };
@@ -210,7 +212,7 @@ static void find_queue(struct findings_search *s)
 
 /* ---- waits for others */
 
-/* Waits for what other threads write into pipes, and for processes to end. */
+/* Waits for data in pipes, and for processes to end. */
 static void find_behind(struct findings_search *s)
 {
 	static const struct {
@@ -271,7 +273,7 @@ static void find_halts(struct findings_search *s)
 	}
 }
 
-/* ---- what ran */
+/* ---- CPU time */
 
 static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
 {
@@ -330,7 +332,7 @@ static void find_function(struct findings_search *s, uint64_t garbage_ns)
 	findings_search_add(s, FINDING_FUNCTION, of_ns, says, &e);
 }
 
-/* Gives waits for other threads to what those waited for, link by link. */
+/* Attributes waits for other threads to those threads' own waits, link by link. */
 static void pass_waits(struct findings_search *s)
 {
 	static const enum account_part parts[] = { ACCOUNT_PIPE, ACCOUNT_SOCKET, ACCOUNT_CHILD };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_findings.h: finds what explains why a session's threads waited, from the exact times of
- * its threads and from what its other signals and the kernel's files say. Report thread only.
+ * session_findings.h: finds the causes of a session's waits, from the exact times of its threads,
+ * its other signals and the kernel's files. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_FINDINGS_H
 #define TROCAR_CONSUMER_REPORT_SESSION_FINDINGS_H
@@ -15,9 +15,9 @@
 struct jsonw;
 
 /*
- * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` where nobody knows how
- * long its threads waited. `summary` has all stacks. `releases`, `names`: as in session_locks_put.
- * `complete`: the session's verdict.
+ * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` where the time that its
+ * threads waited is not known. `summary` has all stacks. `releases`, `names`: as in
+ * session_locks_put. `complete`: the session's verdict.
  */
 void session_findings_write(const struct session_result *s, const struct summary *summary,
 			    const struct lock_release *releases, const struct lock_name *names,

@@ -30,7 +30,7 @@ static int write_quiet(const struct session_result *s, char *text, size_t space)
 			(unsigned long long)tenths / 10, part);
 }
 
-/* Writes the beginning of the headline: what the trigger says. Returns its length. */
+/* Writes the beginning of the headline: the trigger. Returns its length. */
 static int write_trigger(const struct session_result *s, char *text, size_t space)
 {
 	switch (s->reason.kind) {
@@ -93,7 +93,7 @@ static int write_functions(const struct summary *s, const struct session_result 
 			top->name ? top->name : "unnamed code", whose);
 }
 
-/* Whether tasks waited for something that no stack of what ran shows. */
+/* Whether tasks waited for something that no stack of CPU time shows. */
 static bool is_wait(const struct session_result *s)
 {
 	return trigger_reason_is_stall(&s->reason) &&
@@ -106,7 +106,7 @@ static bool ran_little(const struct summary *s, const struct session_result *ses
 	return s->weight_ns[PHASE_DURING] * 10 < session->stop_ns - session->start_ns;
 }
 
-/* Writes what waited. Returns its length. */
+/* Writes the waits. Returns its length. */
 static int write_wait(const struct summary *s, const struct session_result *session, char *text,
 		      size_t space)
 {

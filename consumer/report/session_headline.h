@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * session_headline.h: the one sentence of session.end for a person: the cause where it is known,
- * what the trigger says, what threads waited for, and where the CPU time went. Report thread only.
+ * the trigger, the threads' waits, and where the CPU time went. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_HEADLINE_H
 #define TROCAR_CONSUMER_REPORT_SESSION_HEADLINE_H

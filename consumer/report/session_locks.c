@@ -52,7 +52,7 @@ static void write_which(const struct lock_waited *l, struct jsonw *w)
 	write_address(l->lock.address, w);
 }
 
-/* Writes what a lock lies in that is no variable of a module. */
+/* Writes the memory of a lock that is no variable of a module. */
 static void write_memory(const struct lock_memory *m, struct jsonw *w)
 {
 	/* The inode of a machine's first System V segment is 0. */
@@ -159,7 +159,9 @@ static void put_lock(const struct lock_waited *l, const struct lines *lines,
 	event_line_end(lines, &w);
 }
 
-/* What tells a lock from others, also in another session of the process: its place or its name. */
+/*
+ * The members that identify a lock, also in another session of the process: its place or its name.
+ */
 static void write_key(const struct lock_waited *l, const struct lock_name *name, struct jsonw *w)
 {
 	jsonw_object(w, "key");

@@ -33,8 +33,8 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
 		       const struct lock_name *names);
 
 /*
- * Appends to the headline the lock with the most waits of those with LOCK_PATTERN_LONG_HOLD, who
- * released it and where, or LOCK_PATTERN_HERD, and how often threads were woken in vain; only where
+ * Appends to the headline the lock with the most waits of those with LOCK_PATTERN_LONG_HOLD, with
+ * its releaser and the place, or LOCK_PATTERN_HERD, with the number of useless wake-ups; only where
  * the waits are half as long as the session and more, in sum. Returns the length; 0: nothing.
  */
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_neighbours.h: writes who had the CPUs while a session ran: the lines `neighbour`, and
- * `cpu` of session.end. Report thread.
+ * session_neighbours.h: writes the users of the CPUs while a session ran: the lines `neighbour`,
+ * and `cpu` of session.end. Report thread.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_NEIGHBOURS_H
 #define TROCAR_CONSUMER_REPORT_SESSION_NEIGHBOURS_H
@@ -12,7 +12,7 @@
 
 struct jsonw;
 
-/* Returns who had the CPUs; NULL: that was not counted. */
+/* Returns the users of the CPUs; NULL: that was not counted. */
 const struct neighbours *session_neighbours_of(const struct session_result *s);
 
 /*
@@ -23,12 +23,14 @@ void session_neighbours_put(const struct session_result *s, const struct lines *
 			    const struct event_subject *subject);
 
 /*
- * Writes whose a neighbour is, of any signal: neighbour_uid, where it is in a user's directory, and
- * neighbour_cgroups, where it is all of that directory.
+ * Writes the identity of a neighbour, of any signal: neighbour_uid, where it is in a user's
+ * directory, and neighbour_cgroups, where it is all of that directory.
  */
 void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *w);
 
-/* Writes "cpu": {...} of session.end, or null and `cpu_reason`; nothing when nobody asked for it.
+/*
+ * Writes "cpu": {...} of session.end, or null and `cpu_reason`; nothing when no rule or request
+ * asked for it.
  */
 void session_neighbours_write_cpu(const struct session_result *s, struct jsonw *w);
 

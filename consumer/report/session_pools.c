@@ -119,7 +119,7 @@ void session_pools_scale(struct session_result *s)
 						       : "the accounts of threads began too late";
 }
 
-/* How a person says the waits that a stall may consist of; NULL: it does not. */
+/* Words for the waits that a stall may consist of; NULL: it does not. */
 static const char *const waits[ACCOUNT_PARTS_] = {
 	[ACCOUNT_QUEUE] = "waiting for a CPU",
 	[ACCOUNT_IO] = "waiting for disks and files",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_pools.h: writes what the session's threads waited for. Report thread only. */
+/* session_pools.h: writes the waits of the session's threads. Report thread only. */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_POOLS_H
 #define TROCAR_CONSUMER_REPORT_SESSION_POOLS_H
 
@@ -10,8 +10,8 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes one line for each pool; nothing where the session has no accounts. `places` tell how much
- * of the time for locks was on condition variables.
+ * Writes one line for each pool; nothing where the session has no accounts. `places` have the part
+ * of the time for locks on condition variables.
  */
 void session_pools_put(const struct session_result *s, const struct wait_places *places,
 		       const struct lines *lines, const struct event_subject *subject);

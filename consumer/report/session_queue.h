@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_queue.h: writes how long the session's threads waited for a CPU, and behind whom. Report
- * thread only.
+ * session_queue.h: writes how long the session's threads waited for a CPU, and which cgroups ran in
+ * that time. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_QUEUE_H
 #define TROCAR_CONSUMER_REPORT_SESSION_QUEUE_H

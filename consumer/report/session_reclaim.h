@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_reclaim.h: the lines about the memory that a session's threads looked for, and who else
- * did. Report thread only.
+ * session_reclaim.h: the lines about direct reclaim and dirty throttling, of the session's threads
+ * and of other cgroups. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_RECLAIM_H
 #define TROCAR_CONSUMER_REPORT_SESSION_RECLAIM_H

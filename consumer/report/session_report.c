@@ -155,7 +155,7 @@ static void write_cgroup(const struct report *r, const struct stack *stack, stru
 	jsonw_u64(w, "in_cgroup_id", stack->cgroup_id);
 }
 
-/* Writes what the threads of the stack wait for; nothing where they run. */
+/* Writes the wait of the stack's threads; nothing where they run. */
 static void write_wait(const struct report *r, const struct stack *stack, struct jsonw *w)
 {
 	if (stack->wait == WAIT_RUNS)
@@ -294,7 +294,7 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 	return true;
 }
 
-/* Adds a stack to what the end says: of those that wake others it is where, and no time. */
+/* Adds a stack to the sums of session.end: of those that wake others it is where, and no time. */
 static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 {
 	const struct named_frame *named = r->rendering.named;
@@ -317,8 +317,8 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 }
 
 /*
- * Takes back what the batch has of a stack, which is lost. The output queue refuses a text without
- * a newline and counts `parts` dropped lines.
+ * Removes a lost stack from the batch. The output queue refuses a text without a newline and counts
+ * `parts` dropped lines.
  */
 static void drop_stack(struct report *r, const struct stack *stack, size_t bytes, uint64_t lines,
 		       unsigned int parts, enum drop why)
@@ -457,7 +457,7 @@ static void put_stacks(struct report *r, const struct signal *signal)
 	for (size_t i = 0; i < stacks->count; i++)
 		if (stacks->items[i]->wait == WAIT_RUNS)
 			session_digest_meet(&r->summary, stacks->items[i]);
-	/* Of a stack whose every look was walked better later, nothing is left (offcpu.c). */
+	/* Skips a stack with samples that were all replaced by better unwinds (offcpu.c). */
 	for (size_t i = 0; i < stacks->count; i++)
 		if (stacks->items[i]->count)
 			put_stack(r, stacks->items[i]);

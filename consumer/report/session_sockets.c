@@ -112,7 +112,7 @@ static void write_states(const struct socket_peer *p, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes what is not 0, and of connections what they carried in any case. */
+/* Writes the counts that are not 0, and the bytes of connections in any case. */
 static void write_counts(const struct socket_peer *p, struct jsonw *w)
 {
 	for (int i = 0; i < SOCKET_COUNTS_; i++) {

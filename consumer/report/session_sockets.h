@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_sockets.h: writes with whom a session's cgroup was connected. Report thread only. */
+/* session_sockets.h: writes the peers of a session's cgroup. Report thread only. */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_SOCKETS_H
 #define TROCAR_CONSUMER_REPORT_SESSION_SOCKETS_H
 
@@ -11,7 +11,7 @@
 
 #define SESSION_SOCKETS_ADDRESS_BYTES 64
 
-/* Returns what the session found of sockets; NULL: nothing, or it did not look. */
+/* Returns the session's sockets; NULL: nothing, or it did not look. */
 const struct socket_peers *session_sockets_peers(const struct session_result *s);
 
 /* Writes "10.0.0.5" or "::1", as in `address` of the lines. */

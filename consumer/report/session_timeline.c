@@ -14,7 +14,7 @@
 /* Room that a line's end takes. */
 #define END_BYTES 8
 
-/* A pool with what it did, for the order of the lines. */
+/* A pool with its activity, for the order of the lines. */
 struct entry {
 	const struct timeline_pool *pool;
 	uint64_t busy_ns, all_ns;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_timeline.h: writes what the session's threads did when. Report thread only. */
+/*
+ * session_timeline.h: writes the activity of the session's threads over time. Report thread only.
+ */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_TIMELINE_H
 #define TROCAR_CONSUMER_REPORT_SESSION_TIMELINE_H
 

@@ -64,7 +64,7 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes how many threads, or waits, the session should have told of, and of how many it did. */
+/* Writes how many threads, or waits, the session should have recorded, and how many it did. */
 static void write_plain(const struct signal *s, const struct ledger *ledger, struct jsonw *w)
 {
 	jsonw_object(w, rules_signal_name(s->id));
@@ -134,9 +134,9 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s)
 }
 
 /*
- * Returns the time that threads waited for what stalled, in onset and during. Waits for a CPU of
- * during are those of the time accounts, which are exact, where there are any. Accounts that began
- * late have the end of during alone: then the looks' time counts where it is longer.
+ * Returns the time that threads waited for the stalled resource, in onset and during. Waits for a
+ * CPU of during are those of the time accounts, which are exact, where there are any. Accounts that
+ * began late have the end of during alone: then the looks' time counts where it is longer.
  */
 static uint64_t find_waited_ns(const struct session_result *s, const struct summary *summary)
 {
@@ -155,8 +155,8 @@ static uint64_t find_waited_ns(const struct session_result *s, const struct summ
 }
 
 /*
- * Returns the time of onset and during that the evidence stands for: of what ran, by the stacks,
- * and of what waited for the resource that stalled.
+ * Returns the time of onset and during that the evidence stands for: of CPU time, by the stacks,
+ * and of waits for the resource that stalled.
  */
 static uint64_t find_covered_ms(const struct session_result *s, const struct summary *summary)
 {
@@ -167,7 +167,7 @@ static uint64_t find_covered_ms(const struct session_result *s, const struct sum
 	return ns / NSEC_PER_MSEC;
 }
 
-/* Returns what a ledger lost to full tables. */
+/* Returns a ledger's losses to full tables. */
 static uint64_t lost_to_full(const struct ledger *l)
 {
 	return ledger_lost(l) - l->lost[DROP_NO_MEMORY] - l->lost[DROP_END_UNSEEN];
@@ -287,7 +287,7 @@ static bool were_looks_few(const struct session_result *s, char reason[LEDGER_RE
 
 /*
  * Whether more than half of the stacks of one signal are broken; then says so. A program that ran
- * nearly all the time has a wait or two, whose stacks say next to nothing of the session.
+ * nearly all the time has a wait or two, with stacks that mean little for the session.
  */
 static bool are_stacks_broken(const struct session_result *s, const struct summary *summary,
 			      char reason[LEDGER_REASON_BYTES])

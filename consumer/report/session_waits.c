@@ -72,7 +72,7 @@ static struct session_wait *row_of(struct session_waits *s, const struct known_w
 	return row;
 }
 
-/* Adds what was waited before the stall where it is waited in it, as in a time as long. */
+/* Adds the waits before the stall to the same row, scaled to the length of during. */
 static void add_calm(struct session_waits *s, const struct stack *stack,
 		     const struct known_wait *wait)
 {
@@ -155,7 +155,7 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
 	row->on = wait->on;
 }
 
-/* Returns the state of a thread that waits for what the pressure of `resource` measures. */
+/* Returns the state of a thread in a wait that the pressure of `resource` measures. */
 static uint8_t state_of(enum resource resource)
 {
 	switch (resource) {
@@ -173,7 +173,7 @@ uint64_t session_waits_of(const struct session_waits *s, enum resource resource)
 	return s->onset_ns[state_of(resource)] + s->state_ns[state_of(resource)];
 }
 
-/* How a person says what a thread waits for in this state. */
+/* Words for the wait of a thread in this state. */
 static const char *say_state(uint8_t state)
 {
 	static const char *const words[] = {
@@ -274,7 +274,7 @@ static const struct session_wait *find_top(const struct session_waits *s, enum r
 _Static_assert((int)ACCOUNT_QUEUE == WAIT_FOR_CPU && (int)ACCOUNT_IO == WAIT_BLOCKED,
 	       "a state is not a part of a time account");
 
-/* Writes the row's function, its callers, and what it waits on. Returns the length. */
+/* Writes the row's function, its callers, and the object of its wait. Returns the length. */
 static int say_place(const struct session_wait *row, char *text, size_t space)
 {
 	size_t n = (size_t)snprintf(text, space, "%.200s", row->fn ? row->fn : "unnamed code");
@@ -289,7 +289,8 @@ static int say_place(const struct session_wait *row, char *text, size_t space)
 	return (int)n;
 }
 
-/* Returns the time of the looks for what the row waits for: of locks without condition variables.
+/*
+ * Returns the time of the looks for the row's kind of wait: of locks without condition variables.
  */
 static uint64_t looked_ns(const struct session_waits *s, const struct session_wait *row)
 {
@@ -308,7 +309,7 @@ static bool is_exact(const struct session_waits *s, const struct session_wait *r
 	       looked_ns(s, row) == s->state_ns[row->state];
 }
 
-/* Writes for whose answers epolls waited, where most did. Returns the length. */
+/* Writes the peer with the answers that most epolls waited for. Returns the length. */
 static int say_asked(const struct session_wait *row, char *text, size_t space)
 {
 	int n = snprintf(text, space, "; its threads waited %llu ms for answers of ",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_waits.h: sums what a session's threads waited for, by function and kind of wait, for
+ * session_waits.h: sums the waits of a session's threads, by function and kind of wait, for
  * session.end. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_WAITS_H
@@ -44,7 +44,7 @@ struct session_waits {
 	uint64_t during_ms, calm_ms; /* lengths of the phases; calm_ms 0: there was no calm time */
 	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* during, as the rows */
 	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
-	/* of state_ns: what the system call alone would not say */
+	/* of state_ns: knowledge beyond the system call */
 	uint64_t moved_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
 	uint64_t condition_ns; /* of locks: on condition variables */
 	struct wait_places places;
@@ -55,14 +55,14 @@ int session_waits_init(struct session_waits *s);
 void session_waits_done(struct session_waits *s);
 
 /*
- * Sets the lengths of the phases. There is no calm time where the recorder did not look in it, and
- * of a watch that is younger than the pre-roll it begins with what looks found. Before the stacks.
+ * Sets the lengths of the phases. There is no calm time without looks of the recorder in it; for a
+ * watch that is younger than the pre-roll it begins with the first look. Before the stacks.
  */
 void session_waits_set_phases(struct session_waits *s, const struct session_result *r);
 
 /*
- * Adds a stack of waiting threads, of which `wait` says what they wait for. Those of during first:
- * of the others only places that are waited in count.
+ * Adds a stack of waiting threads; `wait` is their wait. Those of during first: of the others only
+ * places that are waited in count.
  */
 void session_waits_add(struct session_waits *s, const struct stack *stack,
 		       const struct known_wait *wait);
@@ -73,19 +73,16 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
  */
 void session_waits_count_threads(struct session_waits *s, const struct stack_table *stacks);
 
-/*
- * Returns the time that threads waited for what the pressure of `resource` measures, in onset and
- * during.
- */
+/* Returns the time of waits that the pressure of `resource` measures, in onset and during. */
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource);
 
 /*
- * Writes for how long threads waited for what the pressure of `resource` measures, and where most
- * of it, as a clause of the headline: where it is most more than when calm, if it is more anywhere.
- * RESOURCE_COUNT_: likewise for what they waited, unless that is work; on a condition variable only
+ * Writes the time of waits that the pressure of `resource` measures, and where most of it was, as a
+ * clause of the headline: where it is most more than when calm, if it is more anywhere.
+ * RESOURCE_COUNT_: likewise for their other waits, unless for work; on a condition variable only
  * where no other wait was a tenth as long as a thread's there. `part_ns`, by enum account_part, are
  * the exact times of the session's threads; NULL: there are none, and the looks' own times are
- * said. Returns the length; 0: they did not wait.
+ * written. Returns the length; 0: they did not wait.
  */
 int session_waits_clause(const struct session_waits *s, enum resource resource,
 			 const uint64_t *part_ns, char *text, size_t space);

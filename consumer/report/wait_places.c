@@ -71,7 +71,7 @@ static struct wait_place *make_row(struct wait_places *p, const struct stack *st
 	return &p->rows[p->count++];
 }
 
-/* Takes over the stack as that which tells, if it weighs more than the one before. */
+/* Takes over the stack as the representative, if it weighs more than the one before. */
 static void take_stack(struct wait_place *row, const struct stack *stack,
 		       const struct known_wait *wait)
 {

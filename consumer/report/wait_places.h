@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_places.h: where the threads of one process and name waited, by what their system call says
- * of the wait: the function, what it waits on, and what both say beyond the call. By looks. Report
- * thread only.
+ * wait_places.h: where the threads of one process and name waited, by the kind of their system
+ * call: the function, the object of its wait, and the kind of wait that both prove. By looks.
+ * Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_WAIT_PLACES_H
 #define TROCAR_CONSUMER_REPORT_WAIT_PLACES_H
@@ -23,7 +23,7 @@ struct wait_place {
 	char comm[COMM_BYTES];
 	uint8_t part;	       /* by the system call: wait_kind.h, as an account has it */
 	uint64_t weight_ns;    /* in the phase during */
-	uint64_t idle_ns;      /* of it: they had nothing to do, and nobody waited for them */
+	uint64_t idle_ns;      /* of it: they had nothing to do, and no thread waited for them */
 	uint64_t condition_ns; /* of it: on condition variables */
 	/* Of the heaviest stack, of those that were not idle if there are any. */
 	uint64_t heaviest_ns;
@@ -44,7 +44,7 @@ struct wait_places {
 void wait_places_init(struct wait_places *p);
 void wait_places_done(struct wait_places *p);
 
-/* Adds a stack of blocked threads, of which `wait` says what they wait for. */
+/* Adds a stack of blocked threads; `wait` is their wait. */
 void wait_places_add(struct wait_places *p, const struct stack *stack,
 		     const struct known_wait *wait);
 

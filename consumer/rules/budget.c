@@ -11,7 +11,7 @@ static uint64_t minute_of(uint64_t ns)
 	return ns / NSEC_PER_SEC / 60;
 }
 
-/* Advances the ring to the minute of now_ns and forgets what is older than an hour. */
+/* Advances the ring to the minute of now_ns and forgets minutes older than an hour. */
 static void turn_budget(struct budget *b, uint64_t now_ns)
 {
 	uint64_t now = minute_of(now_ns);

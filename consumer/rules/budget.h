@@ -8,14 +8,14 @@
 /* What a rule has captured. Rules of the same name keep it when a new set is applied. */
 struct budget {
 	uint32_t minute[60]; /* captured ms in each of the last 60 minutes, a ring */
-	uint64_t at_minute;  /* number of the newest minute, whose place is at % 60 */
+	uint64_t at_minute;  /* number of the newest minute, its place is at % 60 */
 };
 
 /* Returns the milliseconds of the hour before `at_ns`, which is now or later. */
 uint64_t budget_spent_ms(const struct budget *b, uint64_t at_ns);
 void budget_spend(struct budget *b, uint64_t now_ns, uint32_t ms);
 
-/* Gives back what was spent at `spent_ns` and not used. */
+/* Returns the part that was spent at `spent_ns` and not used. */
 void budget_return(struct budget *b, uint64_t spent_ns, uint32_t ms);
 
 #endif

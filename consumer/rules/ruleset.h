@@ -26,7 +26,7 @@ struct ruleset {
 
 /* Not the id of any rule. */
 #define RULE_ID_NONE	0u	   /* no rule */
-#define RULE_ID_UNKNOWN UINT32_MAX /* some rule, but nobody can tell which */
+#define RULE_ID_UNKNOWN UINT32_MAX /* some rule, but it is not known which */
 
 /* The set in force; every module reads it. Main thread only. */
 struct active_rules {

@@ -136,7 +136,7 @@ void shares_clear(struct shares *s, enum share share)
 /* What was captured in an hour. */
 struct spent {
 	uint64_t mine, all;
-	uint64_t owners; /* how many captured, the one who asks included */
+	uint64_t owners; /* number of owners that captured, the newcomer included */
 };
 
 static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t at_ns)

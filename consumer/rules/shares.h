@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * shares.h: counts which owner holds how much of each bounded resource. While there is room every
- * owner gets it. When there is none, a newcomer takes the place of something idle whose owner has
- * more than the newcomer would have then. So no owner can keep others out, and two owners with the
- * same amount do not take from each other in turns. Makes no system call; main thread only.
+ * owner gets it. When there is none, a newcomer takes an idle place of an owner with more than the
+ * newcomer would have then. So no owner can keep others out, and two owners with the same amount do
+ * not take from each other in turns. Makes no system call; main thread only.
  */
 #ifndef TROCAR_CONSUMER_RULES_SHARES_H
 #define TROCAR_CONSUMER_RULES_SHARES_H
@@ -59,10 +59,10 @@ struct owner *shares_ref(struct owner *owner);
 /* Gives a reference back; NULL is allowed. */
 void shares_put(struct shares *s, struct owner *owner);
 
-/* Frees the owners to whom nobody refers and who have captured nothing within the last hour. */
+/* Frees the owners without references that have captured nothing within the last hour. */
 void shares_sweep(struct shares *s, uint64_t now_ns);
 
-/* Change what `owner` holds; with NULL they do nothing. */
+/* Change the holdings of `owner`; with NULL they do nothing. */
 void shares_add(struct owner *owner, enum share share, uint64_t n);
 void shares_sub(struct owner *owner, enum share share, uint64_t n);
 
@@ -77,15 +77,15 @@ void shares_clear(struct shares *s, enum share share);
 
 /*
  * Returns how many milliseconds the overall budget of `max_ms` in an hour lets `owner` capture at
- * `at_ns`, which is now or later; *ret_of_owner says that this owner has less left than all. An
- * owner alone may use all of it, with others half. An owner may use its equal part even when others
- * have used up the whole, until all together have used twice the budget.
+ * `at_ns`, which is now or later; *ret_of_owner: this owner has less left than all. An owner alone
+ * may use all of it, with others half. An owner may use its equal part even when others have used
+ * up the whole, until all together have used twice the budget.
  */
 uint64_t shares_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t at_ns,
 			bool *ret_of_owner);
 
 /*
- * Returns how much `owner` has left of its equal part of a rule's budget. Counts what it captured
+ * Returns how much `owner` has left of its equal part of a rule's budget. Counts its captured time
  * by all rules. `used_ms` of the budget are used up.
  */
 uint64_t shares_part_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms,
@@ -94,7 +94,7 @@ uint64_t shares_part_left_ms(struct shares *s, struct owner *owner, uint64_t max
 /* Counts captured milliseconds for `owner`, or for no owner (NULL). */
 void shares_captured(struct shares *s, struct owner *owner, uint64_t now_ns, uint32_t ms);
 
-/* Gives back what was counted at `captured_ns` and not captured. */
+/* Returns the part that was counted at `captured_ns` and not captured. */
 void shares_return(struct shares *s, struct owner *owner, uint64_t captured_ns, uint32_t ms);
 
 /* Computes for each share `capacity` divided by the number of owners that hold any of it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counter_history.h: keeps what a slot's counters were at the last drains, so that a session can
- * tell the losses of its pre-roll from those before it. One per watch. Main thread only.
+ * counter_history.h: keeps a slot's counters of the last drains, so that a session can distinguish
+ * the losses of its pre-roll from those before it. One per watch. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_COUNTER_HISTORY_H
 #define TROCAR_CONSUMER_SAMPLING_COUNTER_HISTORY_H

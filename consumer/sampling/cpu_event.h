@@ -53,7 +53,7 @@ void cpu_event_spread_end(struct cpu_event *t);
 /*
  * Returns whether the running event's count has grown since the last call. It is false for a CPU
  * that went offline (perf_event_exit_cpu in kernel/events/core.c): the kernel leaves its events as
- * descriptors whose clock stands still and which never tick again, not even when the CPU is back.
+ * descriptors that never tick again, not even when the CPU is back.
  */
 bool cpu_event_moves(struct cpu_event *t);
 

@@ -33,9 +33,9 @@ static struct process *find_process(struct drain *d, const struct sample *record
 }
 
 /*
- * Records what the kernel reported of one module. A build-id that is not the known one makes the
- * kernel be asked once more, because the sample may be older than the mapping; the second time the
- * module is retired, and whoever has it mapped is read again.
+ * Records the kernel's report of one module. A build-id that is not the known one makes the kernel
+ * be asked once more, because the sample may be older than the mapping; the second time the module
+ * is retired, and the mappings of each process that has it are read again.
  */
 static void learn_build_id(struct drain *d, struct process *p, const struct sample_build_id *id)
 {
@@ -98,9 +98,9 @@ static void decode_sample(struct drain *d, struct process *p, const struct sampl
 }
 
 /*
- * Decodes a record by what is known of its process: reads no mappings and makes no table for it,
- * which would cost far more than the look that found it asleep. With `asks` it has them read later,
- * together with those of others.
+ * Decodes a record with the known mappings of its process: reads no mappings and makes no table for
+ * it, which would cost far more than the look that found it asleep. With `asks` it has them read
+ * later, together with those of others.
  */
 static void decode_known(struct drain *d, struct process *p, const struct sample *record, bool asks)
 {

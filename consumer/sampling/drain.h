@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * drain.h: reads the samples ring and hands out its samples. For each record it finds or creates
- * the process, decodes the sample (sample_decode.h, which changes nothing), reads what the decoder
- * asked for, and gives the sample to the session that runs in its slot, or else to the recorder.
- * Main thread only.
+ * the process, decodes the sample (sample_decode.h, which changes nothing), reads the mappings that
+ * the decoder asked for, and gives the sample to the session that runs in its slot, or else to the
+ * recorder. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_DRAIN_H
 #define TROCAR_CONSUMER_SAMPLING_DRAIN_H
@@ -51,18 +51,18 @@ struct drain {
 };
 
 /*
- * Drains the samples ring until the turn is over (turn.h; pins->samples.cut says that more is
- * left), then builds the unwind tables of the processes whose mappings it had to read. Any handler
- * of the main thread may call it: it starts and ends no session and no watch.
+ * Drains the samples ring until the turn is over (turn.h; pins->samples.cut: more is left), then
+ * builds the unwind tables of the processes whose mappings it had to read. Any handler of the main
+ * thread may call it: it starts and ends no session and no watch.
  */
 void drain_samples(struct drain *d);
 
 /* What a record that is decoded may cost. */
 enum drain_effort {
-	DRAIN_KNOWN, /* takes what is known of its process */
+	DRAIN_KNOWN, /* takes the known state of its process */
 	/*
 	 * As DRAIN_READ, but where the kernel has to be walked for one process's mappings
-	 * (mappings_queue.h) it asks for them, and takes what is known now.
+	 * (mappings_queue.h) it asks for them, and takes the known ones.
 	 */
 	DRAIN_ASK,
 	DRAIN_READ, /* reads the mappings of its process if need be, and has a table made */

@@ -63,8 +63,9 @@ void looks_drop(struct looks *l)
 }
 
 /*
- * The epoch changes where the next pass begins: a pass that runs would tell the rest of its threads
- * in the new one, and the next would have them as before, of which its reader knows nothing.
+ * The epoch changes where the next pass begins: a running pass would report the rest of its threads
+ * in the new epoch, and the next would report them as unchanged, although its reader has not seen
+ * them.
  */
 void looks_forget(struct looks *l)
 {
@@ -79,7 +80,7 @@ void looks_record(struct looks *l)
 /* Passes begin in the drains of a session, which come that often, and a little earlier or later. */
 #define SLACK_NS (5 * NSEC_PER_MSEC)
 
-/* Notes what a pass of the recorder took, and when the next one is due. */
+/* Notes the cost of a pass of the recorder, and when the next one is due. */
 static void end_record(struct looks *l)
 {
 	uint64_t apart_ns = l->pass.cpu_ns * 1000 / LOOKS_RECORD_BUDGET_MILLI;
@@ -121,7 +122,7 @@ static uint64_t count_skipped(const struct looks *l, uint64_t now_ns)
 	return apart_ns / LOOKS_EVERY_NS - (apart_ns >= LOOKS_EVERY_NS);
 }
 
-/* What a session asks for comes first, and tells of its own threads alone: it must not wait. */
+/* A session's pass comes first, and reports only the session's threads: it must not wait. */
 static bool begin_pass(struct looks *l, uint64_t now_ns)
 {
 	bool due = l->asked || (l->holders && now_ns >= l->due_ns);
@@ -147,7 +148,7 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 	return l->fd >= 0;
 }
 
-/* What the stack that is told of now may cost. */
+/* The budget of the present stack. */
 static enum drain_effort choose_effort(struct looks *l)
 {
 	if (!l->pass.all)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * looks.h: reads the iterator `looks`, which tells of the threads that wait in the cgroups of
+ * looks.h: reads the iterator `looks`, which reports the waiting threads in the cgroups of
  * sessions, in passes. A pass is read in parts that share the turn of the main loop, so it delays
  * no drain. Passes come LOOKS_EVERY_NS apart, or further where they would take more of one CPU than
- * their budget; one that somebody asks for comes at once. The recorder's passes,
- * over the threads of all watches, come with the drains that are made anyway. Main thread only.
+ * their budget; a requested pass comes at once. The recorder's passes, over the threads of all
+ * watches, come with the drains that are made anyway. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_LOOKS_H
 #define TROCAR_CONSUMER_SAMPLING_LOOKS_H
@@ -39,7 +39,7 @@ struct process;
 /* One thread that waits. */
 struct look_seen {
 	const struct look_head *head;
-	/* NULL, as the next two: it is as it was told of before, and has not run since. */
+	/* NULL, as the next two: it is unchanged since its last report, and has not run since. */
 	const struct look_record *record;
 	struct stack_sample *sample;
 	const struct process *process; /* NULL: the table of processes was full */
@@ -63,7 +63,7 @@ struct looks_recorded {
 };
 
 struct looks_calls {
-	/* A pass told of a thread whose nearest watch has slot `slot`. */
+	/* A pass reported a thread; its nearest watch has slot `slot`. */
 	void (*seen)(void *context, uint32_t slot, const struct look_pass *pass,
 		     const struct look_seen *seen);
 	void (*passed)(void *context, const struct look_pass *pass);
@@ -80,14 +80,14 @@ struct looks {
 	struct look_pass pass;	/* the last, or the one that runs */
 	int fd;			/* of the pass that runs; -1: none does */
 	bool asked;		/* the next pass comes at once */
-	bool forgets;		/* the next pass tells of all threads with their stacks */
+	bool forgets;		/* the next pass reports all threads with their stacks */
 	bool counts;		/* the pass was due, not asked for: the budget pays */
 	bool record;		/* the next pass may be the recorder's */
 	bool steps;		/* looks_step runs: what it calls does not call it */
 	uint64_t due_ns;	/* of the next pass */
 	uint64_t record_due_ns; /* of the recorder's next */
 	struct looks_recorded recorded;
-	uint32_t walked; /* threads whose stacks the recorder's pass has told */
+	uint32_t walked; /* threads with stacks that the recorder's pass has reported */
 	size_t at, have; /* what of `buffer` is not taken yet */
 	_Alignas(8) uint8_t buffer[4 * LOOKS_READ_BYTES];
 };
@@ -101,7 +101,7 @@ void looks_done(struct looks *l);
 bool looks_is_there(const struct looks *l);
 
 /*
- * Has passes made until looks_drop. The next one, which begins in the next looks_step, tells of all
+ * Has passes made until looks_drop. The next one, which begins in the next looks_step, reports all
  * threads with their stacks. Returns its number.
  */
 uint64_t looks_hold(struct looks *l);
@@ -110,7 +110,7 @@ void looks_drop(struct looks *l);
 /* Has a pass begin in the next looks_step, behind the one that runs. Returns its number. */
 uint64_t looks_ask(struct looks *l);
 
-/* Has all threads told of with their stacks again, by passes that begin from now on. */
+/* Makes passes that begin from now on report all threads with their stacks again. */
 void looks_forget(struct looks *l);
 
 /*

@@ -29,7 +29,7 @@ void recorder_done(struct recorder *r);
 /* Keeps a copy of `sample`; without memory it counts the sample as evicted. */
 void recorder_add(struct recorder *r, const struct stack_sample *sample);
 
-/* Frees the chunks whose newest sample is older than `before_ns`. */
+/* Frees the chunks without a sample since `before_ns`. */
 void recorder_expire(struct recorder *r, uint64_t before_ns);
 
 /* Calls `call` for each kept sample of that slot and epoch since from_ns, oldest first. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sample_build_ids.h: learns the build-ids of modules from a record that carries both the addresses
- * and what the kernel resolved them to.
+ * and the kernel's resolution of them.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H

@@ -45,7 +45,7 @@ static bool lacks_build_ids(struct stack_sample *sample)
 {
 	const struct frame *frames = user_of(sample);
 
-	/* For an unwound stack the kernel tells only the build-id of the leaf's file. */
+	/* For an unwound stack the kernel reports only the build-id of the leaf's file. */
 	if (sample->flags & SAMPLE_UNWOUND)
 		return sample->user_frames > 0 && symbols_lacks_build_id(frames[0].module);
 	for (uint16_t i = 0; i < sample->user_frames; i++)
@@ -87,7 +87,7 @@ static void resolve_leaf(const struct sample_context *c, const struct mappings *
 /*
  * Resolves those of the first `count` frames that have no module yet. True when `maps` lacks some.
  * A leaf with SAMPLE_LEAF_CHANGED is left as it is: its file is not the table's, and only the
- * kernel can tell which it is.
+ * kernel knows it.
  */
 static bool resolve_frames(const struct mappings *maps, const struct sample *record, uint16_t count,
 			   struct frame *frames)

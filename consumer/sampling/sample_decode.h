@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sample_decode.h: turns a record of the samples ring into a struct stack_sample: each user address
- * becomes a module and a file offset. It changes nothing of the process: it tells the caller what
- * it lacks (struct sample_asks). Main thread only.
+ * becomes a module and a file offset. It changes nothing of the process: it returns the missing
+ * parts to the caller (struct sample_asks). Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_DECODE_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_DECODE_H

@@ -2,9 +2,9 @@
 /*
  * sample_record.h: a record of the samples ring as bytes: checks it and finds its parts. Behind
  * struct sample lie the kernel frames, then the user frames. User frames are addresses; with
- * SAMPLE_BUILD_ID they are what the kernel resolved, and with SAMPLE_ADDRESSES their addresses
- * follow. With SAMPLE_LEAF_ID the build-id of the leaf's file comes then,
- * with SAMPLE_WAKER a struct sample_waker last. Pure.
+ * SAMPLE_BUILD_ID they are resolved by the kernel, and with SAMPLE_ADDRESSES their addresses
+ * follow. With SAMPLE_LEAF_ID the build-id of the leaf's file comes then, with SAMPLE_WAKER a
+ * struct sample_waker last. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
@@ -28,7 +28,7 @@ static inline const uint64_t *sample_record_kernel(const struct sample *record)
 	return (const uint64_t *)(record + 1);
 }
 
-/* Returns what the kernel resolved; NULL without SAMPLE_BUILD_ID. */
+/* Returns the frames that the kernel resolved; NULL without SAMPLE_BUILD_ID. */
 static inline const struct frame_build_id *sample_record_ids(const struct sample *record)
 {
 	const uint64_t *user = sample_record_kernel(record) + record->kernel_frames;
@@ -57,7 +57,7 @@ static inline const struct frame_build_id *sample_record_leaf_id(const struct sa
 					       record->user_frames);
 }
 
-/* Returns what a waker's stack stands for; NULL in a tick's. */
+/* Returns the time that a waker's stack stands for; NULL in a tick's. */
 static inline const struct sample_waker *sample_record_waker(const struct sample *record)
 {
 	const struct frame_build_id *ids = sample_record_ids(record);

@@ -89,8 +89,8 @@ static bool keep_event(struct sampler *s, size_t *at, uint32_t cpu, struct cpu_e
 }
 
 /*
- * Keeps, opens and closes events so that `cpus` have them; true when it opened one. s->why says why
- * one is missing.
+ * Keeps, opens and closes events so that `cpus` have them; true when it opened one. s->why has the
+ * reason of a missing one.
  */
 static bool merge_events(struct sampler *s, const uint32_t *cpus, size_t n, struct cpu_event *fresh)
 {

@@ -26,7 +26,7 @@ struct broker_client;
 /* How long stopped events are kept open. */
 #define SAMPLER_REST_NS (5 * NSEC_PER_SEC)
 
-/* Who opened the events that sample the CPUs. */
+/* The opener of the events that sample the CPUs. */
 enum sampler_by {
 	SAMPLER_NONE,
 	SAMPLER_BROKER,
@@ -80,21 +80,22 @@ void sampler_look(struct sampler *s);
 
 /*
  * Switches all events to the full rate when the first session begins, and back when the last one
- * ends. Call sampler_capture_begin before the session's slot says capture, and sampler_capture_end
- * after it says recorder: then every sample of the capture comes from a full-rate tick.
+ * ends. Call sampler_capture_begin before the session's slot is set to capture, and
+ * sampler_capture_end after it is set to recorder: then every sample of the capture comes from a
+ * full-rate tick.
  */
 void sampler_capture_begin(struct sampler *s);
 void sampler_capture_end(struct sampler *s);
 
 /*
- * Counts the CPUs that have a sampling event and those that have none. *ret_why says why one is
- * missing (a literal; NULL when none is). The loader records in the ABI how many events of its own
- * tick.
+ * Counts the CPUs that have a sampling event and those that have none. *ret_why has the reason of a
+ * missing one (a literal; NULL when none is). The loader records in the ABI how many events of its
+ * own tick.
  */
 void sampler_state(const struct sampler *s, size_t *ret_ticking, size_t *ret_missing,
 		   const char **ret_why);
 
-/* Returns who samples the CPUs, and in *ret_reason a sentence about it (a literal). */
+/* Returns the source of the CPU ticks, and in *ret_reason a sentence about it (a literal). */
 enum sampler_by sampler_by(const struct sampler *s, const char **ret_reason);
 
 /*

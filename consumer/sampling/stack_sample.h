@@ -36,10 +36,10 @@ struct stack_sample {
 	uint32_t call;	      /* the same */
 	uint32_t rule_id;     /* of the rule that its process matched (ruleset.h) */
 	uint64_t cgroup_id;   /* of its thread: that of the watch, or one below it */
-	uint32_t on;	      /* number of what it waits on (wait_objects.h); 0: not known */
+	uint32_t on;	      /* number of the object it waits on (wait_objects.h); 0: not known */
 	uint64_t weight_ns;   /* with SAMPLE_WAKER: as in struct sample_waker */
 	struct lock_key lock; /* the same */
-	uint8_t wait;	      /* what its thread waits for (wait_kind.h); WAIT_RUNS: it runs */
+	uint8_t wait;	      /* the wait of its thread (wait_kind.h); WAIT_RUNS: it runs */
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };

@@ -48,7 +48,10 @@ void stack_table_done(struct stack_table *s)
 	*s = (struct stack_table){};
 }
 
-/* Returns whether who has `charged` bytes may take `more`: no more than it leaves to the others. */
+/*
+ * Returns whether an owner of `charged` bytes may take `more`: no more than it leaves to the
+ * others.
+ */
 static bool has_room(struct stack_budget *b, size_t charged, size_t more)
 {
 	uint64_t used;
@@ -79,7 +82,7 @@ void stack_table_give_budget(struct stack_budget *b, size_t bytes)
 		__atomic_sub_fetch(&b->used_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Takes from the budget what the table has grown by. */
+/* Takes the growth of the table from the budget. */
 static void charge_growth(struct stack_table *s)
 {
 	size_t bytes = s->bytes + s->space * sizeof(struct stack *) + idmap_bytes(&s->by_hash) +

@@ -16,7 +16,7 @@
 
 #define STACK_TABLE_MAX	      131072 /* two CPUs at 999 Hz for a minute, no stack twice */
 #define STACK_TABLE_BYTES_MAX (64u << 20)
-#define STACK_TABLE_CGROUPS   4096 /* whose paths a table keeps */
+#define STACK_TABLE_CGROUPS   4096 /* with paths that a table keeps */
 
 /* Of all tables: half of the unit's MemoryMax. */
 #define STACK_BUDGET_BYTES (128ull << 20)
@@ -40,7 +40,7 @@ void stack_table_give_budget(struct stack_budget *b, size_t bytes);
 
 /* Phases of a session, in the order of time. */
 enum phase {
-	PHASE_BEFORE, /* calm: older than what the trigger measured */
+	PHASE_BEFORE, /* calm: older than the time that the trigger measured */
 	PHASE_ONSET,  /* from there to the trigger; none without pressure */
 	PHASE_DURING,
 	PHASE_COUNT_,
@@ -61,11 +61,11 @@ struct stack {
 	uint16_t kernel_frames, user_frames;
 	/* SAMPLE_IN_USER, SAMPLE_KTHREAD, SAMPLE_UNWOUND, SAMPLE_MEMORY_STALL, STACK_SAMPLE_CUT */
 	uint32_t flags;
-	uint32_t call;	     /* of what runs: as in struct sample */
+	uint32_t call;	     /* of CPU time: as in struct sample */
 	uint8_t phase;	     /* enum phase */
 	uint8_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
-	uint32_t on;	     /* number of what they wait on (wait_objects.h); 0: not known */
-	uint8_t wait;	     /* what its threads wait for (wait_kind.h) */
+	uint32_t on;	     /* number of the object they wait on (wait_objects.h); 0: not known */
+	uint8_t wait;	     /* the wait of its threads (wait_kind.h) */
 	int32_t user_error;
 	char comm[COMM_BYTES];
 	struct module *exe; /* NULL when not known */
@@ -89,7 +89,7 @@ struct stack_table {
 
 void stack_table_init(struct stack_table *s, struct stack_budget *budget);
 
-/* Frees it, and gives back what it took from the budget. Any thread. */
+/* Frees it, and returns its memory to the budget. Any thread. */
 void stack_table_done(struct stack_table *s);
 
 /*

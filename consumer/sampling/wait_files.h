@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_files.h: what is told of a file that a thread waits on: its path as the thread itself names
- * it, where its file system is mounted, and which file it is of that. Pure.
+ * wait_files.h: the known facts about a file that a thread waits on: its path as the thread itself
+ * names it, where its file system is mounted, and which file it is of that. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H
@@ -12,10 +12,10 @@
 
 struct jsonw;
 
-/* Of a path the text with what is said of its parts that are left out. */
+/* The text of a path, with a mark for left-out parts. */
 #define WAIT_FILES_PATH_BYTES (LOOK_PATH_BYTES + 64)
 
-/* Sets what `to` has of a path: what is sound in `on` where that is a file, else nothing. */
+/* Sets the path members of `to`: what is sound in `on` where that is a file, else nothing. */
 void wait_files_plain(const struct look_on *on, struct look_on *to);
 
 /*

@@ -27,7 +27,7 @@ static const uint8_t of_call[] = {
 #include "shared/abi/waits.def"
 #undef WAIT_KIND
 
-/* A read or write waits for what its descriptor is. */
+/* A read or write has the kind of its descriptor. */
 static enum wait_kind kind_of_descriptor(const struct look_on *on)
 {
 	switch (on->kind) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wait_kind.h: what a thread that does not run waits for, by what the kernel side says. Pure. */
+/* wait_kind.h: the wait of a thread that does not run, by the kernel side's record. Pure. */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_KIND_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_KIND_H
 
@@ -15,7 +15,7 @@ enum wait_kind {
 };
 
 /*
- * The state of a stack's threads, one byte: WAIT_RUNS in a sample of what ran, WAIT_FOR_CPU, or
+ * The state of a stack's threads, one byte: WAIT_RUNS in a sample of CPU time, WAIT_FOR_CPU, or
  * WAIT_BLOCKED plus enum wait_kind.
  */
 #define WAIT_RUNS    0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * wait_numbers.h: what threads wait on of which little more than a number is known: pipes, futexes,
- * children, timers, sets of semaphores. Pure; wait_objects.c is who uses it.
+ * children, timers, sets of semaphores. Pure; Used by wait_objects.c.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_NUMBERS_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_NUMBERS_H
@@ -10,7 +10,7 @@
 
 struct jsonw;
 
-/* Returns what makes timers one object: their clock. */
+/* Returns the key that makes timers one object: their clock. */
 struct look_on wait_numbers_timer(const struct look_on *on);
 
 /* Keeps of the timers that run how long the last of them still has. */

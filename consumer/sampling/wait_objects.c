@@ -43,7 +43,7 @@ static bool is_unix(const struct look_on *on)
 
 /*
  * Whether it is a server's end of a connection, also after wait_objects_plain, which leaves the
- * port out. A socket of UDP that is not connected receives from anybody.
+ * port out. A socket of UDP that is not connected receives from any sender.
  */
 static bool is_served(const struct look_on *on)
 {
@@ -74,7 +74,7 @@ bool wait_objects_is_idle_set(const struct look_on *on)
 	return is_set(on) && !wait_objects_is_asked(on) && !on->cut && !on->unix_opened;
 }
 
-/* Copies what is known of a unix socket. Of a server's end its clients are all alike. */
+/* Copies the known members of a unix socket. Of a server's end its clients are all alike. */
 static void copy_unix(struct look_on *to, const struct look_on *on)
 {
 	to->end = on->end;
@@ -85,7 +85,7 @@ static void copy_unix(struct look_on *to, const struct look_on *on)
 	memcpy(to->peer_comm, on->peer_comm, sizeof(to->peer_comm) - 1);
 }
 
-/* Of a set: of what kinds its members are, the peer, and the unix socket that it was told of. */
+/* Of a set: the kinds of its members, the peer, and its reported unix socket. */
 static struct look_on plain_set(const struct look_on *on)
 {
 	struct look_on n = { .kind = on->kind };
@@ -96,7 +96,7 @@ static struct look_on plain_set(const struct look_on *on)
 	if (!wait_objects_is_asked(on))
 		return n;
 	n.family = on->family;
-	n.asked = n.family == AF_UNIX; /* without a port it is all that says so */
+	n.asked = n.family == AF_UNIX; /* without a port it is the only sign of this */
 	n.protocol = on->protocol;
 	n.peer_port = on->peer_port;
 	memcpy(n.peer, on->peer, sizeof(n.peer));
@@ -156,7 +156,7 @@ static bool is_counted(const struct look_on *on)
 	return is_set(on) || is_unix(on) || on->kind == LOOK_ON_TIMER;
 }
 
-/* Keeps the largest counts of a set. Who asks for nothing has no peer, and no counts of it. */
+/* Keeps the largest counts of a set. A set without a request has no peer, and no counts of it. */
 static void add_counts(struct look_on *item, const struct look_on *on)
 {
 	if (item->kind == LOOK_ON_TIMER)
@@ -208,7 +208,7 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 			add_counts(&o->items[number - 1], on);
 		return (uint32_t)number;
 	}
-	/* Whose name gives the hash of another's is left out, and not taken for it. */
+	/* An object with the hash of another one's name is left out, and not taken for it. */
 	if (number) {
 		o->left_out++;
 		return 0;
@@ -351,7 +351,7 @@ static void write_number(struct jsonw *w, const char *key, const char *name, uns
 	jsonw_string(w, key, name ? name : text);
 }
 
-/* Writes what is known of a unix socket: of itself, or of the one that its set was told of. */
+/* Writes the known members of a unix socket: its own, or those of the one that its set reported. */
 static void write_unix(const struct look_on *on, struct jsonw *w)
 {
 	static const char *const ends[] = {
@@ -401,7 +401,7 @@ static void write_socket(const struct look_on *on, struct jsonw *w)
 		jsonw_string(w, "state", states[on->state]);
 }
 
-/* Writes how many descriptors of a set are what. */
+/* Writes the number of descriptors of a set by kind. */
 static void write_kinds(const struct look_on *on, struct jsonw *w)
 {
 	static const char *const names[] = {
@@ -417,7 +417,7 @@ static void write_kinds(const struct look_on *on, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes for whom a set waits. */
+/* Writes the peer that a set waits for. */
 static void write_asked(const struct look_on *on, struct jsonw *w)
 {
 	if (on->family != AF_UNIX)

@@ -18,7 +18,7 @@ struct jsonw;
 #define WAIT_OBJECTS_MAX 4096
 
 /*
- * A socket whose own port is below and whose peer's is not belongs to a server: the first port that
+ * A socket with its own port below and its peer's not belongs to a server: the first port that
  * Linux gives to clients by default (net.ipv4.ip_local_port_range).
  */
 #define WAIT_CLIENT_PORTS 32768
@@ -28,30 +28,30 @@ struct wait_objects {
 	struct look_on *items; /* owned */
 	size_t count, space;
 	struct idmap by_hash; /* hash -> number */
-	uint64_t left_out;    /* looks at what found no room, or has the hash of another one */
+	uint64_t left_out;    /* looks at objects without room, or with the hash of another one */
 };
 
 void wait_objects_init(struct wait_objects *o);
 void wait_objects_done(struct wait_objects *o);
 
 /*
- * Returns `on` without what differs between equals: numbers of descriptors do not count, nor do
- * ports that a client got by chance, so a thousand connections of one server to another are one. Of
- * an epoll or poll the peer that it waits for stays, and no count. All zeros: it is not known what
- * the thread waits on.
+ * Returns `on` without the members that differ between equals: numbers of descriptors do not count,
+ * nor do ports that a client got by chance, so a thousand connections of one server to another are
+ * one. Of an epoll or poll the peer that it waits for stays, and no count. All zeros: it is not
+ * known what the thread waits on.
  */
 struct look_on wait_objects_plain(const struct look_on *on);
 
 /*
- * Returns the number of what `on` describes (plain), from 1; 0: it is not known, or is left out. Of
- * an epoll or poll the largest counts are kept.
+ * Returns the number of the object that `on` describes (plain), from 1; 0: it is not known, or is
+ * left out. Of an epoll or poll the largest counts are kept.
  */
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on);
 
 /* An epoll or poll has waited for its peer's answer so long. `number` may be 0. */
 void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longest_ns);
 
-/* Returns what has the number; NULL for 0. */
+/* Returns the object with the number; NULL for 0. */
 const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number);
 
 /* Returns whether it is an epoll or poll that waits for a peer's answer. */
@@ -80,8 +80,8 @@ bool wait_objects_is_idle(uint8_t state, const struct look_on *on);
 int wait_objects_say_peer(const struct look_on *on, char *text, size_t space);
 
 /*
- * Writes on what a thread waits as the end of a sentence: " on the file NAME", " on tcp to PEER",
- * " on a pipe"; nothing where its number would tell a reader nothing. Returns the length.
+ * Writes the object of a thread's wait as the end of a sentence: " on the file NAME", " on tcp to
+ * PEER", " on a pipe"; nothing where its number would tell a reader nothing. Returns the length.
  */
 int wait_objects_say(const struct look_on *on, char *text, size_t space);
 

@@ -196,7 +196,7 @@ void wait_recorder_seen(struct wait_recorder *r, const struct look_pass *pass,
 	w->pass = pass->number;
 }
 
-/* Ends the waits of the threads of which the pass did not tell. */
+/* Ends the waits of the threads that the pass did not report. */
 static void end_waits(struct wait_recorder *r, const struct look_pass *pass)
 {
 	struct recorded_wait *first = NULL, *w;

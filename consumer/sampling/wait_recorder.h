@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_recorder.h: keeps who waited before a trigger, by the recorder's looks (looks.h): of each
- * thread of a watch the wait in which the last look found it, and the waits before it that ended in
- * the last half minute. A wait lasts from look to look, and half of the time to the looks around
- * it. Bounded: waits that are over give way, the oldest first. Main thread only.
+ * wait_recorder.h: keeps the threads that waited before a trigger, by the recorder's looks
+ * (looks.h): of each thread of a watch the wait in which the last look found it, and the waits
+ * before it that ended in the last half minute. A wait lasts from look to look, and half of the
+ * time to the looks around it. Bounded: waits that are over give way, the oldest first. Main thread
+ * only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_RECORDER_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_RECORDER_H
@@ -71,15 +72,15 @@ void wait_recorder_done(struct wait_recorder *r);
 size_t wait_recorder_bytes(const struct wait_recorder *r);
 
 /*
- * Takes a thread that a pass told of. What a session's own pass tells is the session's: then the
- * wait that it ends is not kept.
+ * Takes a thread that a pass reported. The reports of a session's own pass are the session's: then
+ * the wait that it ends is not kept.
  */
 void wait_recorder_seen(struct wait_recorder *r, const struct look_pass *pass,
 			const struct look_seen *seen);
 
 /*
- * A pass has ended: ends the waits of threads that a whole one of the recorder did not tell of.
- * Returns true when the next pass has to tell of all threads again (looks_forget): something is not
+ * A pass has ended: ends the waits of threads that a whole one of the recorder did not report.
+ * Returns true when the next pass has to report all threads again (looks_forget): something is not
  * known, and there is room for it.
  */
 bool wait_recorder_passed(struct wait_recorder *r, const struct look_pass *pass);

@@ -34,7 +34,10 @@ static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-/* Fills `plain`, whose bytes are all 0, with what the stacks of two threads have in common. */
+/*
+ * Fills `plain`, all bytes 0 before, with the members that the stacks of two threads have in
+ * common.
+ */
 static void make_plain(const struct stack_sample *h, struct stack_sample *plain)
 {
 	plain->start_ns = h->start_ns;

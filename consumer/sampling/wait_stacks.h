@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_stacks.h: stacks of threads that wait, each once, for who keeps many waits: a thousand
+ * wait_stacks.h: stacks of waiting threads, each once, for callers that keep many waits: a thousand
  * threads of a pool have one. A stack holds the modules of its frames (symbols_hold). Main thread
  * only.
  */
@@ -13,11 +13,11 @@
 #include "consumer/sampling/stack_sample.h"
 #include "shared/tools/idmap.h"
 
-/* It says nothing of which thread waits, and since when: these members of `sample` are 0. */
+/* It does not have the thread and the begin of the wait: these members of `sample` are 0. */
 struct wait_stack {
 	struct wait_stack *next; /* same hash */
 	uint64_t hash;
-	uint64_t place; /* hash of the frames and what is waited for, whoever waits */
+	uint64_t place; /* hash of the frames and the awaited object, for any thread */
 	uint64_t refs;
 	struct look_on on;	    /* plain (wait_objects.h) */
 	struct stack_sample sample; /* with its frames */
@@ -33,8 +33,8 @@ void wait_stacks_init(struct wait_stacks *s, size_t max);
 void wait_stacks_done(struct wait_stacks *s);
 
 /*
- * Returns a reference to the stack of `sample`, whose thread waits on `on`; NULL when there is no
- * memory, or `max` hashes are there.
+ * Returns a reference to the stack of `sample` of a thread that waits on `on`; NULL when there is
+ * no memory, or `max` hashes are there.
  */
 struct wait_stack *wait_stacks_get(struct wait_stacks *s, const struct stack_sample *sample,
 				   const struct look_on *on);
@@ -42,7 +42,7 @@ struct wait_stack *wait_stacks_get(struct wait_stacks *s, const struct stack_sam
 /* Returns one more reference. */
 struct wait_stack *wait_stack_ref(struct wait_stack *stack);
 
-/* Drops a reference. Whoever still wants its modules has their frames copied before. */
+/* Drops a reference. A caller that still wants its modules has their frames copied before. */
 void wait_stacks_drop(struct wait_stacks *s, struct wait_stack *stack);
 
 #endif

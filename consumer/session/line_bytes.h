@@ -15,9 +15,10 @@
 
 #define LINE_BYTES_HOUR	   ((uint64_t)256 << 20) /* of one owner */
 #define LINE_BYTES_SESSION LINE_BYTES_HOUR
-#define LINE_BYTES_NAMED   ((uint64_t)8 << 20)	 /* of a session, with names */
-#define LINE_BYTES_LEAST   ((uint64_t)256 << 10) /* of a session whose owner has used up the hour */
-#define LINE_BYTES_OWNERS  256			 /* with a budget each; those beyond share one */
+#define LINE_BYTES_NAMED   ((uint64_t)8 << 20) /* of a session, with names */
+#define LINE_BYTES_LEAST \
+	((uint64_t)256 << 10) /* of a session of an owner that has used up the hour */
+#define LINE_BYTES_OWNERS 256 /* with a budget each; those beyond share one */
 
 /* What owners have written in the last hour. All 0 before. */
 struct line_bytes {
@@ -30,17 +31,17 @@ struct line_bytes {
 /* Returns how many bytes a session of `owner` (a hash, not 0) may write now. */
 uint64_t line_bytes_left(struct line_bytes *b, uint64_t owner, uint64_t now_ns);
 
-/* Counts what the session has written. */
+/* Counts the bytes that the session has written. */
 void line_bytes_spend(struct line_bytes *b, uint64_t owner, uint64_t now_ns, uint64_t bytes);
 
-/* What one session has written of what it may. */
+/* The bytes of one session, written and allowed. */
 struct line_allowance {
 	uint64_t max, used;
 };
 
 /*
  * Whether frames are to be written without names: half of the bytes are used, or those for names.
- * What is left is for the stacks that follow: module and offset say as much to `trocar symbolize`.
+ * What is left is for the stacks that follow: module and offset are enough for `trocar symbolize`.
  */
 static inline bool line_bytes_is_short(const struct line_allowance *a)
 {

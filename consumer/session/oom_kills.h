@@ -10,7 +10,7 @@
 
 #define OOM_KILL_CGROUP_BYTES 256
 
-/* One of them, as its line "oom" tells of it. */
+/* One of them, as in its line "oom". */
 struct oom_kill {
 	uint32_t pid;
 	char comm[COMM_BYTES];
@@ -24,7 +24,7 @@ struct oom_kill {
 /* Those of a session. */
 struct oom_kills {
 	uint64_t count;
-	uint64_t lines; /* of them: whose line carries the session's id */
+	uint64_t lines; /* of them: with the session's id in its line */
 	struct oom_kill first;
 };
 

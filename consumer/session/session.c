@@ -126,7 +126,7 @@ static struct session **find_free(struct sessions *all)
 	return NULL;
 }
 
-/* Compares with what the facts were before: in the pre-roll, and where the onset began. */
+/* Compares with the facts before: in the pre-roll, and where the onset began. */
 static void begin_facts(const struct sessions *all, struct session_result *r,
 			const struct session_start *start)
 {
@@ -377,7 +377,7 @@ void sessions_read_facts(struct sessions *all, uint64_t now_ns)
 	}
 }
 
-/* Returns whether all signals have read what takes longer than a turn. */
+/* Returns whether all signals have finished their readings in slices. */
 static bool prepare_end(struct sessions *all, struct session *s)
 {
 	bool ready = true;

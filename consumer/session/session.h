@@ -36,7 +36,7 @@ struct session {
 	/* why that is less than was asked; a literal; NULL: it is not */
 	const char *during_reason;
 	uint64_t end_ns;	   /* CLOCK_MONOTONIC */
-	bool preparing;		   /* its time is over, and its signals still read what they need */
+	bool preparing;		   /* its time is over, and its signals still read */
 	struct cgroup_names names; /* that its lines have */
 	bool ending;		   /* has ended; waits until the ring is drained */
 	uint64_t settled_ns;	   /* a drain after this time has all its samples */
@@ -135,7 +135,7 @@ void sessions_passed(struct sessions *all, const struct look_pass *pass);
 
 /*
  * Records that the slot takes matched processes only from now on: the cgroup's CPU time no longer
- * says how many samples to expect.
+ * gives the expected samples.
  */
 void session_narrow(struct session *s);
 
@@ -155,8 +155,8 @@ void sessions_read_facts(struct sessions *all, uint64_t now_ns);
 void session_end(struct sessions *all, struct session *s);
 
 /*
- * Ends the sessions whose time is over, once their signals have read what takes several turns. True
- * when it ended one: the caller then drains the rings.
+ * Ends the sessions after their time, once their signals have finished readings of several turns.
+ * True when it ended one: the caller then drains the rings.
  */
 bool sessions_end_due(struct sessions *all, uint64_t now_ns);
 
@@ -169,7 +169,9 @@ struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns);
 /* Returns the start_ns of the oldest running session; UINT64_MAX: none runs. */
 uint64_t sessions_oldest_ns(const struct sessions *all);
 
-/* Returns whether a session is to end whose signals have more to read: the next turn goes on. */
+/*
+ * Returns whether a session is to end with signals that have more to read: the next turn goes on.
+ */
 bool sessions_preparing(const struct sessions *all);
 
 /* Returns whether a session has ended and waits for its samples. */

@@ -5,8 +5,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * Returns how much of the pre-roll the stall was in: what the trigger measured. Who asks for a
- * session has seen late answers for some seconds: what is older than half of it counts as calm.
+ * Returns how much of the pre-roll the stall was in: what the trigger measured. A request for a
+ * session comes after some seconds of late answers: what is older than half of it counts as calm.
  */
 static uint32_t onset_of(const struct trigger_reason *reason, uint32_t pre_ms)
 {

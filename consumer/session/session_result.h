@@ -27,7 +27,7 @@ enum session_pre_limit {
 	PRE_EVICTED,  /* the recorder had no memory for more */
 };
 
-/* Who ended a session before its time. */
+/* The client that ended a session before its time. */
 struct session_stopped {
 	bool stopped;
 	uint32_t uid, pid;
@@ -68,7 +68,7 @@ void session_result_free(struct session_result *r);
 /* Writes `pre_ms`, `pre_ms_reason` where it is less than was asked for, and `onset_ms`. */
 void session_result_write_pre(const struct session_result *r, struct jsonw *w);
 
-/* Writes `stopped` where somebody has ended it. */
+/* Writes `stopped` where a client has ended it. */
 void session_result_write_stopped(const struct session_result *r, struct jsonw *w);
 
 /* Returns the subject of its lines. */

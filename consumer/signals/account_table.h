@@ -24,7 +24,7 @@ struct account_elements {
 	bool near_read, begun, more;
 };
 
-/* Reads the next part; `more` says whether another follows. 0 or -errno. */
+/* Reads the next part; `more`: another one follows. 0 or -errno. */
 int account_table_read(const struct pinned_maps *pins, struct account_elements *e);
 
 /* Removes accounts from the map, in slices. NULL in `elements`: none is being removed. */
@@ -43,8 +43,8 @@ void account_table_sweep_step(struct account_sweep *s, const struct pinned_maps 
 void account_table_sweep_stop(struct account_sweep *s);
 
 /*
- * Removes every account at once: while the program is attached for nobody they are what a consumer
- * left that was killed.
+ * Removes every account at once: while no session has the program attached they are the leftovers
+ * of a killed consumer.
  */
 void account_table_empty(const struct pinned_maps *pins);
 

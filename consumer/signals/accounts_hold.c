@@ -22,7 +22,7 @@ static const char others[] =
 /* What the signals of one session share. In the list of signal_programs while it is attached. */
 struct accounts_held {
 	struct accounts_held *next;
-	const struct signal_target *target; /* whose session; borrowed */
+	const struct signal_target *target; /* its session; borrowed */
 	unsigned int holders;
 	bool ended;
 	int error;			/* of the reading at the end */
@@ -160,7 +160,7 @@ bool accounts_hold_prepare(struct accounts_hold *hold, const struct signal_host 
 	return false;
 }
 
-/* Reads what is left. */
+/* Reads the rest. */
 static int read_rest(struct accounts_held *held, const struct signal_host *host,
 		     const struct signal_target *target)
 {

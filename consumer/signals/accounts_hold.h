@@ -26,7 +26,7 @@ struct accounts_hold {
 const char *accounts_hold_reason(const struct signal_host *host);
 
 /*
- * Removes what sessions that have ended left in the table. Call before a slot says capture: an
+ * Removes the leftovers of ended sessions from the table. Call before a slot is set to capture: an
  * account of before would go on there.
  */
 void accounts_hold_settle(const struct signal_host *host);
@@ -42,21 +42,21 @@ bool accounts_hold_has_rest(const struct signal_host *host);
 
 /*
  * Attaches the program, or joins the session's other signals, and enters all threads after it is
- * attached: who is born meanwhile is met by the program, who sleeps by the reading. Sets
- * signal->why, NULL where it runs. Returns whether it was attached now.
+ * attached: the program meets threads that are born in the meantime, the reading those that sleep.
+ * Sets signal->why, NULL where it runs. Returns whether it was attached now.
  */
 bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
 			  const struct signal_host *host, const struct signal_target *target);
 
 /*
- * Reads what the threads had since the begin, for as long as a turn has time. Returns false while
+ * Reads the threads' times since the begin, for as long as a turn has time. Returns false while
  * there is more; accounts_hold_end then reads the rest in one turn.
  */
 bool accounts_hold_prepare(struct accounts_hold *hold, const struct signal_host *host,
 			   const struct signal_target *target);
 
 /*
- * Returns what the threads had since the begin, borrowed until accounts_hold_leave; NULL where
+ * Returns the threads' times since the begin, borrowed until accounts_hold_leave; NULL where
  * nothing was attached, where the accounts are of others too, or where they cannot be read: then
  * signal->why says so.
  */
@@ -64,7 +64,7 @@ struct thread_accounts *accounts_hold_end(struct accounts_hold *hold, struct sig
 					  const struct signal_host *host,
 					  const struct signal_target *target);
 
-/* Returns what the accounts were at the begin, borrowed as above. Attached only. */
+/* Returns the accounts at the begin, borrowed as above. Attached only. */
 const struct thread_baseline *accounts_hold_before(const struct accounts_hold *hold);
 
 /* Detaches the program behind the last signal that has it. Does nothing where it is not attached.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `block`: what the session's cgroup asked of disks, how long each request waited for
- * its disk and how long that took, and who else had it. The broker attaches the programs for the
+ * The signal `block`: the disk requests of the session's cgroup, how long each waited for its disk
+ * and how long that took, and the other users of the disk. The broker attaches the programs for the
  * session (bpf/block.bpf.c).
  */
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 struct block {
 	struct signal signal;
-	bool held, tried; /* the programs are attached for this session; somebody tried */
+	bool held, tried; /* the programs are attached for this session; the attach was tried */
 	uint64_t late_ms; /* so long after the begin */
 	struct block_reading before;	/* owned */
 	struct block_requests requests; /* owned */
@@ -37,8 +37,8 @@ static struct block *block_of(struct signal *s)
 }
 
 /*
- * Returns true for io, for a stall that no pressure shows, and for who asks. Pressure of cpu or
- * memory says of itself that no disk is what is waited for.
+ * Returns true for io, for a stall that no pressure shows, and for a request. Pressure of cpu or
+ * memory proves by itself that the wait is not for a disk.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {

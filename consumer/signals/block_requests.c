@@ -26,7 +26,7 @@ uint64_t block_requests_size_bytes(unsigned int size)
 	return size < BLOCK_SIZES - 1 ? 1ull << (BLOCK_SIZE_SHIFT + 2 * size) : 0;
 }
 
-/* ---- what was counted in the session: the difference of two readings */
+/* ---- counts of the session: the difference of two readings */
 
 struct gain {
 	struct block_key key;
@@ -190,7 +190,7 @@ static int compare_disks(const void *a, const void *b)
 	return x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* Sums up the disks that are not told one by one. */
+/* Sums up the disks without a line of their own. */
 static void cut_disks(struct block_requests *all)
 {
 	for (size_t i = BLOCK_DISKS; i < all->count; i++)
@@ -225,7 +225,7 @@ static int make_disks(const struct gains *gains, const struct block_reading *now
 	return 0;
 }
 
-/* ---- who else had them */
+/* ---- other users of them */
 
 static int compare_neighbours(const void *a, const void *b)
 {
@@ -278,7 +278,7 @@ static bool uses_device(const struct block_requests *all, uint32_t device)
 	return false;
 }
 
-/* Returns for how long the disk worked, for everybody. */
+/* Returns for how long the disk worked, for all cgroups. */
 static uint64_t sum_service_ns(const struct gains *gains, uint32_t device)
 {
 	uint64_t ns = 0;
@@ -349,7 +349,7 @@ void block_requests_close(struct block_requests *all, const struct neighbour_nam
 			find_service_ns(all, all->neighbours[i].device);
 }
 
-/* A request is an attempt. One whose bio was used again is neither of the reasons of the tables. */
+/* A request is an attempt. One with a reused bio is neither of the reasons of the tables. */
 static void close_ledger(const struct slot_block *before, const struct slot_block *now,
 			 struct ledger *l)
 {

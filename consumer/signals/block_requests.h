@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * block_requests.h: what a session's cgroup asked of disks, how long its requests waited for their
- * disk and how long the disk took, and who else had that disk: the difference of two readings. Pure
- * but for the names of cgroups.
+ * block_requests.h: the disk requests of a session's cgroup, how long they waited for their disk
+ * and how long the disk took, and the other users of that disk: the difference of two readings.
+ * Pure but for the names of cgroups.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_BLOCK_REQUESTS_H
 #define TROCAR_CONSUMER_SIGNALS_BLOCK_REQUESTS_H
@@ -15,14 +15,15 @@
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/neighbour_rows.h"
 
-#define BLOCK_DISKS	 16 /* pairs of a disk and an operation that are told; the rest is one sum */
-#define BLOCK_NEIGHBOURS 5  /* pairs of a disk and a cgroup that are told; likewise */
+#define BLOCK_DISKS	 16 /* pairs of a disk and an operation with a line; the rest is one sum */
+#define BLOCK_NEIGHBOURS 5  /* pairs of a disk and a cgroup with a line; likewise */
 
 /* Requests that are over. */
 struct block_times {
 	uint64_t requests, bytes, queue_ns, service_ns, longest_ns, errors, merges;
 	uint64_t error_ns; /* of queue_ns and service_ns: of those with errors */
-	uint64_t unseen;   /* of `requests`: made before anybody looked; they have no times */
+	uint64_t unseen;   /* of `requests`: made before the programs were attached; they have no
+			      times */
 	uint64_t queue[QUEUE_BUCKETS], service[QUEUE_BUCKETS]; /* time_histogram.h */
 };
 
@@ -35,7 +36,7 @@ struct block_disk {
 	uint64_t written_back, written_back_bytes; /* of `all`: by the kernel's threads */
 	uint64_t open, open_ns; /* requests that are not over, and how old the oldest is */
 	uint64_t open_issued;	/* of `open`: that the disk has */
-	/* Requests of all cgroups, and of nobody that is known. */
+	/* Requests of all cgroups, and of unknown ones. */
 	uint64_t everybody_requests, everybody_bytes, everybody_service_ns;
 	uint64_t device_service_ns; /* the same, of all operations */
 };
@@ -50,7 +51,7 @@ struct block_neighbour {
 
 struct block_requests {
 	struct block_disk *items; /* owned; the most time first */
-	size_t count;		  /* of `items` that are told: at most BLOCK_DISKS */
+	size_t count;		  /* of `items` with a line: at most BLOCK_DISKS */
 	size_t rest;		  /* so many more pairs, in rest_times without histograms */
 	struct block_times rest_times;
 	struct block_neighbour *neighbours; /* owned; by cgroup until block_requests_close */
@@ -61,9 +62,8 @@ struct block_requests {
 };
 
 /*
- * Makes *ret_requests of what was counted from `before` to `now`. `is_own` says whether a slot's
- * watch is the session's, or within it (slot_nest_has). 0 or -ENOMEM. Release with
- * block_requests_done.
+ * Makes *ret_requests of the counts from `before` to `now`. `is_own` returns whether a slot's watch
+ * is the session's, or within it (slot_nest_has). 0 or -ENOMEM. Release with block_requests_done.
  */
 int block_requests_make(const struct block_reading *before, const struct block_reading *now,
 			bool (*is_own)(const void *context, uint32_t slot), const void *context,

@@ -115,7 +115,7 @@ int call_times_empty(const struct pinned_maps *pins, const struct call_times *ti
 	return 0;
 }
 
-/* Takes off what was before; a longest wait that was over before is not the session's. */
+/* Subtracts the reading before; a longest wait that was over before is not the session's. */
 static void subtract_before(const struct call_times *before, uint64_t begin_ns, struct call_time *t)
 {
 	const struct call_time *b = NULL;
@@ -160,7 +160,7 @@ static void merge_calls(struct call_times *times)
 	times->count = n;
 }
 
-/* Takes off what waits that were open at the begin had waited until then. */
+/* Subtracts the time before the begin of waits that were open then. */
 static void subtract_open(const struct open_waits *open, struct call_times *times)
 {
 	for (size_t i = 0; i < open->count && times->count; i++) {
@@ -183,7 +183,7 @@ static void add_open(const struct open_wait *open, uint64_t begin_ns, uint64_t n
 		     open->comm);
 }
 
-/* Keeps what the slots of the session have had since the begin. */
+/* Keeps the growth of the session's slots since the begin. */
 static void keep_gains(const struct pinned_maps *pins, uint32_t slot,
 		       const struct call_times *before, uint64_t begin_ns, struct call_times *times)
 {

@@ -32,10 +32,10 @@ struct call_times {
 	size_t count;
 };
 
-/* Reads what the map has counted so far, sorted by slot and call. 0 or -errno. */
+/* Reads the counts of the map, sorted by slot and call. 0 or -errno. */
 int call_times_read(const struct pinned_maps *pins, struct call_times *ret_times);
 
-/* Removes from the map what the reading has. 0 or -errno. */
+/* Removes the elements of the reading from the map. 0 or -errno. */
 int call_times_empty(const struct pinned_maps *pins, const struct call_times *times);
 
 /*
@@ -46,7 +46,7 @@ int call_times_end(const struct pinned_maps *pins, uint32_t slot, const struct c
 		   const struct thread_baseline *begin, const struct thread_accounts *accounts,
 		   struct call_times *ret_times);
 
-/* Frees what it owns. */
+/* Frees its members. */
 void call_times_done(struct call_times *times);
 
 #endif

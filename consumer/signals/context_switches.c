@@ -39,8 +39,8 @@ static struct context_switches *switches_of(struct signal *s)
 }
 
 /*
- * Returns true where somebody asks why: whether tasks lost the CPU or gave it up to wait, and how
- * often, tells what delays the service.
+ * Returns true for a session that is to explain a stall: whether tasks lost the CPU or gave it up
+ * to wait, and how often, shows the delay of the service.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -117,7 +117,7 @@ static bool prepare_switches(struct signal *signal, const struct signal_host *ho
 	return !s->by_accounts || accounts_hold_prepare(&s->hold, host, target);
 }
 
-/* Sums what the threads did by their accounts. */
+/* Sums the threads' switches by their accounts. */
 static void sum_accounts(struct context_switches *s, const struct signal_host *host,
 			 const struct signal_target *target)
 {

@@ -26,7 +26,7 @@ void counter_keys_done(struct counter_keys *k);
 /* Returns the place of the key in the reading; `count` of the keys where it is not there. */
 size_t counter_keys_find(const struct counter_keys *k, const void *key);
 
-/* Returns what a counter grew by; one that was emptied in the meantime has begun anew. */
+/* Returns the growth of a counter; one that was emptied in the meantime has begun anew. */
 static inline uint64_t counter_keys_growth(uint64_t before, uint64_t now)
 {
 	return now >= before ? now - before : now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `neighbours`: who had the CPUs while the session ran, by cgroup. The sampler's ticks
- * on all CPUs tell it (bpf/neighbours.h), so it needs no program of its own; where nothing ticks,
+ * The signal `neighbours`: the CPU time of all cgroups while the session ran. The sampler's ticks
+ * on all CPUs count it (bpf/neighbours.h), so it needs no program of its own; where nothing ticks,
  * it is missing.
  */
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static struct cpu_neighbours *neighbours_of(struct signal *s)
 	return (struct cpu_neighbours *)s;
 }
 
-/* Every session has it: it costs a tick 0.35 us, and no stack says who else had the CPUs. */
+/* Every session has it: it costs a tick 0.35 us, and no stack shows the other users of the CPUs. */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return true;
@@ -55,7 +55,7 @@ static void destroy_neighbours(struct signal *signal)
 	free(s);
 }
 
-/* Returns how many CPUs tick; *ret_why says why the others do not. */
+/* Returns how many CPUs tick; *ret_why has the reason for the others. */
 static size_t count_ticking(const struct signal_host *host, const char **ret_why)
 {
 	size_t ticking, missing;
@@ -82,8 +82,8 @@ static void begin_neighbours(struct signal *signal, const struct signal_host *ho
 }
 
 /*
- * A millisecond of CPU time that somebody was seen to have is an attempt; lost is what cgroups had
- * that found no room in the map.
+ * A millisecond of CPU time that a tick saw is an attempt; lost is the time of cgroups without room
+ * in the map.
  */
 static void close_ledger(struct cpu_neighbours *s)
 {

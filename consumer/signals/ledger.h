@@ -2,8 +2,8 @@
 /*
  * ledger.h: computes a session's ledger and verdict from counts. Pure.
  *
- * attempted = emitted + the sum of lost holds by construction: ledger_close assigns what is missing
- * to the reasons that the kernel counted, in their order; what no counter explains is
+ * attempted = emitted + the sum of lost holds by construction: ledger_close assigns missing samples
+ * to the reasons that the kernel counted, in their order; a rest without a counter is
  * `unaccounted`, which the tests require to be absent.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_LEDGER_H
@@ -24,13 +24,13 @@ struct ledger {
 const char *ledger_drop_name(enum drop drop);
 
 /*
- * Assigns what is missing in `l`, in which attempted, emitted and what the consumer itself lost are
- * already counted, to the kernel's reasons, at most kernel_lost[reason] to each, and takes it off
- * there. What stays there belongs to others.
+ * Assigns the missing samples of `l`, with attempted, emitted and the consumer's own losses counted
+ * before, to the kernel's reasons, at most kernel_lost[reason] to each, and takes it off there.
+ * What stays there belongs to others.
  */
 void ledger_assign(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS]);
 
-/* Closes `l`: assigns likewise, then counts what is still missing as UNACCOUNTED. */
+/* Closes `l`: assigns likewise, then counts the rest as UNACCOUNTED. */
 void ledger_close(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS]);
 
 /* Returns the sum of all losses. */
@@ -59,8 +59,8 @@ const char *ledger_verdict_name(enum verdict verdict);
  * Returns complete: nothing lost and no silent gap; partial: some lost, or a gap; inconclusive:
  * more than half lost. `expected` is the number of ticks that the cgroup's CPU time calls for, ~0
  * when not known; it is compared with the ticks of `during`: a gap is less than 85 % of 200 and
- * more, or less than half of 40 and more. `ret_reason` becomes a sentence; empty when there is
- * nothing to say. A complete ledger also has one where more than 115 % of the ticks came.
+ * more, or less than half of 40 and more. `ret_reason` becomes a sentence; empty when there is no
+ * loss. A complete ledger also has one where more than 115 % of the ticks came.
  */
 enum verdict ledger_verdict(const struct ledger *all, const struct ledger *during,
 			    uint64_t expected, char ret_reason[LEDGER_REASON_BYTES]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `lock`: for which locks the session's threads waited, how often and how long, and who
- * ended the long waits; and each long wait of any kind. The broker attaches two programs for the
- * session: that of the time accounts (bpf/account.bpf.c), which knows since when a thread waits,
- * and one at each wake-up (bpf/lock.bpf.c).
+ * The signal `lock`: the locks that the session's threads waited for, how often and how long, and
+ * the wakers that ended long waits; and each long wait of any kind. The broker attaches two
+ * programs for the session: that of the time accounts (bpf/account.bpf.c), which knows since when a
+ * thread waits, and one at each wake-up (bpf/lock.bpf.c).
  */
 #include <stdlib.h>
 
@@ -46,7 +46,10 @@ static struct lock *lock_of(struct signal *s)
 	return (struct lock *)s;
 }
 
-/* Returns true where somebody asks why: a lock is nothing that the kernel counts as pressure. */
+/*
+ * Returns true for a session that is to explain a stall: a lock is nothing that the kernel counts
+ * as pressure.
+ */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return trigger_reason_asks_why(reason);
@@ -212,14 +215,14 @@ static bool is_settled(const struct signal *signal)
 	       there->attempted;
 }
 
-/* Whether a lock may be a variable of a module, whose data are mapped as FILE and ANONYMOUS. */
+/* Whether a lock may be a variable of a module: its data are mapped as FILE and ANONYMOUS. */
 static bool may_be_variable(const struct lock_memory *memory)
 {
 	return memory->kind != LOCK_MEMORY_HEAP && memory->kind != LOCK_MEMORY_STACK &&
 	       memory->kind != LOCK_MEMORY_SHARED;
 }
 
-/* Finds the module whose code is the next one below the address of the lock. */
+/* Finds the module with the next code below the address of the lock. */
 static void find_place(const struct signal_host *host, struct lock_waited *lock)
 {
 	const struct process *p =
@@ -237,7 +240,7 @@ static void find_place(const struct signal_host *host, struct lock_waited *lock)
 	}
 }
 
-/* Closes the ledger of the stacks, and finds the heaviest stack of each waker that is told. */
+/* Closes the ledger of the stacks, and finds the heaviest stack of each reported waker. */
 static void close_lock(struct signal *signal, const struct signal_host *host,
 		       const struct signal_target *target)
 {
@@ -270,7 +273,7 @@ static void write_sums(const struct lock_waits *waits, struct jsonw *w)
 		jsonw_u64(w, "wakers_left_out", waits->wakers_lost);
 }
 
-/* Writes how many waits of any kind were long: the lines of the chains say for whom. */
+/* Writes how many waits of any kind were long: the lines of the chains have the awaited threads. */
 static void write_long_waits(const struct long_waits *waits, struct jsonw *w)
 {
 	uint64_t ns = 0;

@@ -28,8 +28,8 @@ struct lock_baseline {
 };
 
 /*
- * Reads the ended waits of slot `slot`, who ended the long ones, the waits that are not over, and
- * what was lost. 0 or -errno; on failure nothing is kept. Release with lock_maps_forget.
+ * Reads the ended waits of slot `slot`, the wakers of long ones, the waits that are not over, and
+ * the losses. 0 or -errno; on failure nothing is kept. Release with lock_maps_forget.
  */
 int lock_maps_read(const struct pinned_maps *pins, uint32_t slot, struct lock_baseline *ret_read);
 void lock_maps_forget(struct lock_baseline *read);

@@ -14,8 +14,8 @@
  * hold: several threads lost most of the time in waits as long as the longest ones but a tenth (one
  * that lasted two holds is no other pattern), and one thread had the lock most of the time. A herd:
  * of the waits of many threads a quarter and more follow upon a wake-up that was in vain. The
- * kernel side does not know of the first that is woken that others will be, so of four threads that
- * are woken for each turn it tells two.
+ * kernel side does not know at the first wake-up that others will follow, so of four threads that
+ * are woken for each turn it counts two.
  */
 #define HERD_THREADS   4
 #define HERD_AGAIN     16
@@ -106,7 +106,7 @@ static const struct lock_sums *find_before(const struct lock_baseline *before,
 	return found ? &found->sums : &none;
 }
 
-/* Adds what of the waits for a lock has ended since the begin. */
+/* Adds the waits for a lock that ended since the begin. */
 static void add_ended(struct lock_waited *w, const struct lock_element *e,
 		      const struct lock_sums *before)
 {
@@ -204,7 +204,7 @@ static bool is_open_still(const struct difference *d, const struct lock_record *
 	return now && now->since_ns == open->since_ns;
 }
 
-/* Takes off what waits that have ended in the session had had before it. */
+/* Subtracts the time before the session of waits that ended in it. */
 static void clip_begun(struct difference *d)
 {
 	for (size_t i = 0; i < d->before->n_open; i++) {
@@ -241,7 +241,7 @@ static void add_open(struct difference *d, const struct lock_record *open)
 	memcpy(w->longest_comm, open->thread_comm, sizeof(w->longest_comm) - 1);
 }
 
-/* Puts a waker among those of its lock that are told, the one with the most time first. */
+/* Puts a waker among the reported ones of its lock, the one with the most time first. */
 static void add_woken(struct lock_waited *w, const struct lock_woken *woken)
 {
 	uint32_t at = MIN(w->n_wakers, (uint32_t)LOCK_WAITS_WAKERS - 1);

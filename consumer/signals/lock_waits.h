@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lock_waits.h: reads the waits for locks from the kernel side, at the begin of a session and at
- * its end, and takes the difference: for each lock how often and how long threads waited, and who
- * ended their waits.
+ * its end, and takes the difference: for each lock how often and how long threads waited, and the
+ * wakers.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_LOCK_WAITS_H
 #define TROCAR_CONSUMER_SIGNALS_LOCK_WAITS_H
@@ -18,7 +18,7 @@
 struct module;
 
 #define LOCK_WAITS_NAMED  64 /* locks; the rest is one without a name */
-#define LOCK_WAITS_WAKERS 4  /* that are told of each lock */
+#define LOCK_WAITS_WAKERS 4  /* that are reported for each lock */
 
 /* What the waits for a lock look like. */
 enum lock_pattern {
@@ -28,7 +28,7 @@ enum lock_pattern {
 	LOCK_PATTERN_HERD,	/* many threads are woken for it together, and most in vain */
 };
 
-/* Who had to do with the long waits for a lock. */
+/* The wakers of the long waits for a lock. */
 struct lock_woken {
 	uint32_t kind;		 /* enum lock_waker_kind */
 	uint32_t tid, tgid;	 /* of a thread; 0: outside of the loader's --scope */
@@ -63,8 +63,8 @@ struct lock_waited {
 	char longest_comm[COMM_BYTES];
 	uint64_t p50_ns, p90_ns, p99_ns; /* bounds (time_histogram.h), at most longest_ns */
 	uint64_t buckets[LOCK_BUCKETS];	 /* of `waits` */
-	uint32_t threads;		 /* that waited; two whose ids differ by 512 count as one */
-	uint64_t again; /* waits of threads that had been woken together, and did not get it */
+	uint32_t threads; /* that waited; two with ids that differ by 512 count as one */
+	uint64_t again;	  /* waits of threads that had been woken together, and did not get it */
 	enum lock_pattern pattern;
 	bool condition;		      /* a condition variable (report/condition_locks.h) */
 	uint32_t n_wakers;	      /* in `wakers`, those with the most time first */
@@ -81,14 +81,14 @@ struct lock_waits {
 	struct lock_waited all;	  /* their sum */
 	struct ledger ledger;	  /* a wait is an attempt */
 	struct ledger stacks;	  /* of those that woke */
-	uint64_t wakers_lost;	  /* long waits of which there was no room to tell who ended them */
+	uint64_t wakers_lost;	  /* long waits without room for their waker */
 	struct lock_record *open; /* owned; the waits that were not over at the end, by thread */
 	size_t n_open;
-	struct slot_locks lost; /* what the kernel side had no room for */
+	struct slot_locks lost; /* waits without room in the kernel side */
 };
 
 /*
- * Notes the waits so far. The slot says capture, the program is attached, and the threads have
+ * Notes the waits so far. The slot is set to capture, the program is attached, and the threads have
  * their accounts (thread_accounts_begin). 0 or -errno; on failure nothing is kept.
  */
 int lock_waits_begin(const struct pinned_maps *pins, uint32_t slot,
@@ -102,8 +102,8 @@ int lock_waits_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_
 		   const struct lock_baseline *before, struct lock_waits *ret_waits);
 
 /*
- * Returns the word of a kind, "futex"; of what a lock lies in, "heap"; of who ends a wait,
- * "thread"; and of a pattern, or NULL.
+ * Returns the word of a kind, "futex"; of the memory of a lock, "heap"; of a waker, "thread"; and
+ * of a pattern, or NULL.
  */
 const char *lock_waits_kind(uint32_t kind);
 const char *lock_waits_memory(uint32_t kind);

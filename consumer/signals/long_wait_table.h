@@ -23,7 +23,7 @@ struct long_wait_elements {
 	bool begun, more;
 };
 
-/* Reads the next part; `more` says whether another follows. 0 or -errno. */
+/* Reads the next part; `more`: another one follows. 0 or -errno. */
 int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elements *e);
 
 /* Removes waits from the map, in slices. NULL in `elements`: none is being removed. */
@@ -42,8 +42,8 @@ void long_wait_table_sweep_step(struct long_wait_sweep *s, const struct pinned_m
 void long_wait_table_sweep_stop(struct long_wait_sweep *s);
 
 /*
- * Removes every wait at once: while the program is attached for nobody they are what a consumer
- * left that was killed.
+ * Removes every wait at once: while no session has the program attached they are the leftovers of a
+ * killed consumer.
  */
 void long_wait_table_empty(const struct pinned_maps *pins);
 

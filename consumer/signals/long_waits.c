@@ -54,7 +54,7 @@ static int reserve_items(struct long_waits_reading *r, size_t more)
 	return 0;
 }
 
-/* Takes what a false word of the kernel side would lead astray. */
+/* Rejects false words of the kernel side. */
 static void tame_wait(struct long_wait *w)
 {
 	if (w->part >= ACCOUNT_PARTS_)
@@ -104,7 +104,7 @@ static int by_thread(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Cuts off what is outside of the session, and drops what has nothing in it. */
+/* Clips waits to the session, and drops those outside of it. */
 static void clip_waits(struct long_waits_reading *r, uint64_t start_ns, uint64_t stop_ns)
 {
 	size_t n = 0;
@@ -239,7 +239,7 @@ static int keep_threads(struct long_waits *w, const struct thread_accounts *acco
 	return 0;
 }
 
-/* Takes what the waits need from the budget; where it has not so much, all are lost. */
+/* Takes the memory of the waits from the budget; where it has not so much, all are lost. */
 static void charge_waits(struct long_waits *w)
 {
 	size_t bytes = w->count * sizeof(*w->items) + w->n_threads * sizeof(*w->threads);

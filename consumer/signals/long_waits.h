@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * long_waits.h: the single long waits of a session's threads, with those that were not over at its
- * end, and what the threads in them did in all: what wait chains are made of. Read in slices, so
- * that no turn of the main loop is long.
+ * end, and the whole account of each of these threads: what wait chains are made of. Read in
+ * slices, so that no turn of the main loop is long.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_LONG_WAITS_H
 #define TROCAR_CONSUMER_SIGNALS_LONG_WAITS_H
@@ -62,9 +62,9 @@ int long_waits_step(struct long_waits_reading *r, const struct pinned_maps *pins
 		    uint64_t until_ns);
 
 /*
- * Reads the rest, and makes what it read the waits of a session; frees `reading`. Call while the
- * slot still names the session. Where the budget has no room all waits are counted as lost. 0 or
- * -errno: then there is nothing to release.
+ * Reads the rest, and makes the waits of a session; frees `reading`. Call while the slot still
+ * names the session. Where the budget has no room all waits are counted as lost. 0 or -errno: then
+ * there is nothing to release.
  */
 int long_waits_take(struct long_waits_reading *reading, const struct long_waits_source *source,
 		    struct long_waits *ret_waits);
@@ -77,7 +77,7 @@ void long_waits_done(struct long_waits *w);
 /* Returns the account of a thread; NULL: it has none. */
 const struct long_waits_thread *long_waits_thread(const struct long_waits *w, uint32_t tid);
 
-/* Returns the word of who ended a wait: "thread", ... */
+/* Returns the word for the waker of a wait: "thread", ... */
 const char *long_waits_end(uint32_t end);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * neighbour_cpus.h: the CPU time of cgroups by CPU (map `neighbour_cpus`), to tell which of them
- * had the very CPUs that a session's own cgroup ran on. Main thread only.
+ * neighbour_cpus.h: the CPU time of cgroups by CPU (map `neighbour_cpus`), to find those that had
+ * the very CPUs that a session's own cgroup ran on. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_NEIGHBOUR_CPUS_H
 #define TROCAR_CONSUMER_SIGNALS_NEIGHBOUR_CPUS_H
@@ -21,7 +21,7 @@ struct neighbour_cpus {
 /* Reads the map `fd` of a machine with so many possible CPUs. 0 or -errno. */
 int neighbour_cpus_read(int fd, uint32_t cpus, struct neighbour_cpus *ret_reading);
 
-/* Removes from the map what the reading has. False when some of it could not be removed. */
+/* Removes the elements of the reading from the map. False when some of it could not be removed. */
 bool neighbour_cpus_empty(int fd, const struct neighbour_cpus *reading);
 
 /* Subtracts an earlier reading. An element that is smaller than then was begun anew. */
@@ -37,7 +37,7 @@ const uint64_t *neighbour_cpus_find(const struct neighbour_cpus *reading, uint64
  */
 size_t neighbour_cpus_keep(uint64_t *own_ns, uint32_t cpus);
 
-/* Frees what it owns. */
+/* Frees its members. */
 void neighbour_cpus_done(struct neighbour_cpus *reading);
 
 #endif

@@ -16,7 +16,7 @@
 struct cgroup_names;
 struct cgroups;
 
-/* Whose a row is. It is the first member of what a signal counts by cgroup. */
+/* The owner of a row. It is the first member of a signal's element by cgroup. */
 struct neighbour_row {
 	uint64_t cgroup_id;
 	char *path;	     /* owned; NULL: it is not known */
@@ -46,8 +46,8 @@ struct neighbour_rows_kind {
 
 /*
  * Adds up the `count` elements that are of one directory, sorts them, and names the first `named`.
- * Of a sum everything but the row and what `add` does is that of its largest element. Returns how
- * many there are.
+ * A sum has the members of its largest element, except for the row and the sums of `add`. Returns
+ * how many there are.
  */
 size_t neighbour_rows_make(void *items, size_t count, size_t named,
 			   const struct neighbour_rows_kind *kind,
@@ -57,7 +57,7 @@ size_t neighbour_rows_make(void *items, size_t count, size_t named,
 void neighbour_rows_ask(const void *items, size_t count, size_t bytes, struct cgroup_names *names,
 			struct cgroups *cgroups);
 
-/* The names by what a session knows. */
+/* The names that a session knows. */
 struct neighbour_rows_source {
 	struct cgroup_names *names; /* borrowed */
 	struct cgroups *cgroups;    /* borrowed */

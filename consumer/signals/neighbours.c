@@ -175,8 +175,8 @@ static int list_times(const struct reading *r, const struct neighbour_counts *c,
 }
 
 /*
- * Has the paths looked for; of a cgroup that may be gone, what is above it. The first are looked
- * for by a process in them, the others are found where their paths are known.
+ * Has the paths looked for; for a cgroup that may be gone, the levels above it. The first are
+ * looked for by a process in them, the others are found where their paths are known.
  */
 static void ask_paths(struct neighbours *n, struct cgroups *cgroups, const struct neighbours_of *of)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * neighbours.h: who had the CPUs while a session ran. The sampler counts the time of every tick by
- * cgroup, on all CPUs, while control.sessions is not 0 (bpf/neighbours.h). Sessions that overlap
- * share the counts, so each takes the difference between its begin and its end; the map is emptied
- * only when no session runs. neighbour_cpus.h tells them apart by CPU. Main thread only; struct
- * neighbours belongs to the session's result.
+ * neighbours.h: the CPU time of all cgroups while a session ran. The sampler counts the time of
+ * every tick by cgroup, on all CPUs, while control.sessions is not 0 (bpf/neighbours.h). Sessions
+ * that overlap share the counts, so each takes the difference between its begin and its end; the
+ * map is emptied only when no session runs. neighbour_cpus.h tells them apart by CPU. Main thread
+ * only; struct neighbours belongs to the session's result.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_NEIGHBOURS_H
 #define TROCAR_CONSUMER_SIGNALS_NEIGHBOURS_H
@@ -68,7 +68,7 @@ struct neighbours {
 	struct neighbour_cpus by_cpu; /* until neighbours_close */
 };
 
-/* Whose session it is. */
+/* The session's cgroup. */
 struct neighbours_of {
 	uint64_t cgroup_id;
 	const char *cgroup; /* path */
@@ -77,13 +77,13 @@ struct neighbours_of {
 };
 
 /*
- * Has the sampler count for one session more, and notes what has been counted so far in
- * *ret_counts. Empties the map when no session runs.
+ * Makes the sampler count for one session more, and sets *ret_counts to the present counts. Empties
+ * the map when no session runs.
  */
 void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *ret_counts);
 
 /*
- * Has the sampler count for one session less, and sets *ret_found to what was counted since
+ * Makes the sampler count for one session less, and sets *ret_found to the counts since
  * neighbours_begin, but for cpus and lasted_ns. Asks for the paths of the cgroups, of those that
  * had the most time each with a process that was seen in it. Release with neighbours_done.
  */
@@ -95,10 +95,10 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
  */
 int neighbours_close(struct cgroups *cgroups, const struct neighbours_of *of, struct neighbours *n);
 
-/* Frees what `counts` owns. */
+/* Frees the members of `counts`. */
 void neighbour_counts_done(struct neighbour_counts *counts);
 
-/* Frees what `n` owns. */
+/* Frees the members of `n`. */
 void neighbours_done(struct neighbours *n);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The signal `offcpu`: stacks of the threads that do not run, by looks (consumer/sampling/looks.h).
  * A thread that two passes find in the same wait has waited all the time between them. Where a pass
- * finds it in another wait, or running, half of the time since goes to each. So what a thread's
- * stacks weigh is the time that it waited, and one that slept through the whole session weighs
+ * finds it in another wait, or running, half of the time since goes to each. So the weight of a
+ * thread's stacks is the time that it waited, and one that slept through the whole session weighs
  * exactly as long as the session.
  */
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
-#define THREADS_MAX 65536 /* whose waits a session follows at a time */
+#define THREADS_MAX 65536 /* with waits that a session follows at a time */
 
 /* A session with such a signal waits so long for its last look. */
 #define SETTLE_MS 500
@@ -52,7 +52,8 @@ struct offcpu {
 	uint64_t passed;     /* number of the last that was made */
 	uint64_t before_ns;  /* when the pass before began, or the session */
 	uint64_t cut, as_before, cpu_ns, first_ns;
-	uint64_t free_ns; /* of cpu_ns what is outside of the budget: the first and the last pass */
+	uint64_t
+		free_ns; /* of cpu_ns the part outside of the budget: the first and the last pass */
 	uint64_t attempted; /* in the ledger, at the end of the last pass */
 	struct look_coverage looks;
 };
@@ -68,8 +69,8 @@ static struct offcpu *offcpu_of(struct signal *s)
 }
 
 /*
- * Returns true where somebody asks why. At pressure of cpu too: looks find those that wait for a
- * CPU, with the stack that they will go on with.
+ * Returns true for a session that is to explain a stall. At pressure of cpu too: looks find those
+ * that wait for a CPU, with the stack that they will go on with.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -155,7 +156,7 @@ static struct waiting *thread_of(struct offcpu *s, uint32_t tid)
 	return w;
 }
 
-/* Counts a look of a thread with its stack, whose wait weighs `ns` so far; see struct waiting. */
+/* Counts a look of a thread with its stack, with a wait of `ns` so far; see struct waiting. */
 static void put_stack(struct offcpu *s, struct waiting *w, const struct look_seen *seen,
 		      uint64_t ns)
 {
@@ -216,7 +217,7 @@ static bool take_attempt(struct offcpu *s, const struct signal_target *target, s
 	return belonging == BELONGS;
 }
 
-/* Takes a thread that is told of with its stack. */
+/* Takes a thread that is reported with its stack. */
 static void take_whole(struct offcpu *s, const struct signal_target *target, struct waiting *w,
 		       const struct look_seen *seen, uint64_t now_ns)
 {
@@ -249,7 +250,7 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 	w->looks = 1;
 }
 
-/* Takes a thread that is as it was told of. */
+/* Takes a thread that is unchanged since its last report. */
 static void take_as_before(struct offcpu *s, const struct signal_target *target, struct waiting *w,
 			   uint64_t now_ns)
 {
@@ -305,7 +306,7 @@ static void take_look(struct signal *signal, const struct signal_target *target,
 	w->pass = pass->number;
 }
 
-/* Frees the entries of threads whose waits are over, when they are most. */
+/* Frees the entries of threads without a wait, when they are most. */
 static void sweep_threads(struct offcpu *s)
 {
 	struct idmap kept;
@@ -324,7 +325,7 @@ static void sweep_threads(struct offcpu *s)
 }
 
 /*
- * Ends the waits of threads of which a whole pass did not tell: they run, or have ended. Of a pass
+ * Ends the waits of threads that a whole pass did not report: they run, or have ended. Of a pass
  * that was cut, they may wait still: then it is a look that was lost.
  */
 static void end_waits(struct offcpu *s, const struct signal_target *target,
@@ -348,7 +349,10 @@ static void end_waits(struct offcpu *s, const struct signal_target *target,
 	sweep_threads(s);
 }
 
-/* Notes what the budget left out before a pass: as many looks in each pass as this one made. */
+/*
+ * Notes the looks that the budget left out before a pass: as many looks in each pass as this one
+ * made.
+ */
 static void note_skipped(struct offcpu *s, const struct look_pass *pass)
 {
 	uint64_t found = ledger_of(s)->attempted - s->attempted;

@@ -75,9 +75,9 @@ static void put_sample(struct offcpu_before *b, const struct stack_sample *h, ui
 }
 
 /*
- * Adds to the timeline what looks saw: from the first that found the wait to the last, and a little
+ * Adds the looks to the timeline: from the first that found the wait to the last, and a little
  * around them. The weights of stacks are means, for which half of the time to the next look is
- * right; in a timeline it would be seconds that nobody saw.
+ * right; in a timeline it would be seconds without a look.
  */
 static void show_wait(const struct offcpu_before *b, const struct stack_sample *h,
 		      const struct look_on *on, uint64_t first_ns, uint64_t last_ns)
@@ -151,7 +151,7 @@ static void take_wait(void *context, const struct recorded_wait *wait, bool open
 	wait_stack_ref(copy->stack);
 }
 
-/* Counts what the recorder had no room for. */
+/* Counts the waits that the recorder had no room for. */
 static void take_losses(struct offcpu_before *b)
 {
 	const struct signal_target *t = b->target;

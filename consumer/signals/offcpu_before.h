@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * offcpu_before.h: the phases of the signal `offcpu` before the trigger, from what the recorder's
- * looks found (consumer/sampling/wait_recorder.h). The wait in which the last of these looks found
- * a thread is open until the session's first look says whether it went on. Main thread only.
+ * offcpu_before.h: the phases of the signal `offcpu` before the trigger, from the recorder's looks
+ * (consumer/sampling/wait_recorder.h). The wait in which the last of these looks found a thread is
+ * open until the session's first look shows whether it went on. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_OFFCPU_BEFORE_H
 #define TROCAR_CONSUMER_SIGNALS_OFFCPU_BEFORE_H
@@ -30,17 +30,17 @@ struct offcpu_before {
 void offcpu_before_begin(struct offcpu_before *b, const struct signal_host *host,
 			 const struct signal_target *target, struct signal_stacks *taken);
 
-/* Takes what the session's first pass says of a thread. */
+/* Takes a thread of the session's first pass. */
 void offcpu_before_found(struct offcpu_before *b, const struct look_seen *seen);
 
 /*
- * The first pass has ended: a wait of a thread that a whole one did not tell of was over. Of one
- * that was cut nobody knows: the wait is taken until it was last seen. Releases `b` but for its
+ * The first pass has ended: a wait of a thread that a whole pass did not report was over. After a
+ * cut pass this is not known: the wait is taken until it was last seen. Releases `b` but for its
  * figures.
  */
 void offcpu_before_passed(struct offcpu_before *b, bool cut);
 
-/* Drops what is open. */
+/* Drops open waits. */
 void offcpu_before_done(struct offcpu_before *b);
 
 /* Writes `before`: {...}. */

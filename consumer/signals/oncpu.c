@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `oncpu`: samples of what runs on the CPUs, and their ledger. Each attempt of the BPF
- * sampler carries a number per slot and CPU (sample.seq). `first` holds each CPU's number when the
- * session began, `last` that when it ended. A number in between that did not arrive is lost, and
- * the kernel's counters say why.
+ * The signal `oncpu`: samples of CPU time, and their ledger. Each attempt of the BPF sampler
+ * carries a number per slot and CPU (sample.seq). `first` holds each CPU's number when the session
+ * began, `last` that when it ended. A number in between that did not arrive is lost, and the
+ * kernel's counters have the reason.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +198,7 @@ static struct slot_counters sum_since(const struct oncpu *s, const struct signal
 	return point ? point->sum : sum_first(s);
 }
 
-/* Notes what the slot's counters were around the beginnings of the pre-roll and of the onset. */
+/* Notes the slot's counters around the beginnings of the pre-roll and of the onset. */
 static void note_window(struct oncpu *s, const struct signal_target *target)
 {
 	uint64_t from_ns = target->start_ns - target->pre_ms * NSEC_PER_MSEC;
@@ -298,8 +298,8 @@ static void count_numbers(const struct oncpu *s, uint64_t *ret_before, uint64_t 
 }
 
 /*
- * Sets what was attempted in the pre-roll. At least the attempts since the first reading of the
- * counters in it belong to it, also when none of them arrived; likewise of the onset.
+ * Sets `attempted` of the pre-roll. At least the attempts since the first reading of the counters
+ * in it belong to it, also when none of them arrived; likewise of the onset.
  */
 static void attempt_pre_roll(struct oncpu *s, struct ledger *before, struct ledger *onset)
 {
@@ -324,7 +324,7 @@ static void subtract_lost(uint64_t lost[SLOT_LOST_REASONS], const struct slot_co
 }
 
 /*
- * Closes the ledgers of the pre-roll, in which what is here is counted. What is missing is given to
+ * Closes the ledgers of the pre-roll, with all present samples counted. What is missing is given to
  * the losses of its own time before those of the time around.
  */
 static void close_pre_roll(struct oncpu *s, struct ledger *before, struct ledger *onset)

@@ -28,7 +28,10 @@ static struct pools *pools_of(struct signal *s)
 	return (struct pools *)s;
 }
 
-/* Returns true where somebody asks why: a stall is waiting, and this says for what. */
+/*
+ * Returns true for a session that is to explain a stall: a stall is waiting, and this has the
+ * kinds.
+ */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return trigger_reason_asks_why(reason);

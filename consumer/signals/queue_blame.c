@@ -50,7 +50,7 @@ static int read_map(int fd, struct queue_counts *ret_counts)
 	return 0;
 }
 
-/* Removes what the reading has. 0 or -errno. */
+/* Removes the elements of the reading. 0 or -errno. */
 static int empty_map(int fd, const struct queue_counts *counts)
 {
 	for (size_t i = 0; i < counts->count; i++) {
@@ -104,7 +104,7 @@ static int compare_cgroups(const void *a, const void *b)
 	return x->cgroup_id < y->cgroup_id ? -1 : x->cgroup_id > y->cgroup_id;
 }
 
-/* Keeps what the slots of the session have had since the begin. */
+/* Keeps the growth of the session's slots since the begin. */
 static void keep_gains(const struct signal_host *host, const struct signal_target *target,
 		       const struct queue_counts *before, struct queue_counts *now)
 {

@@ -38,10 +38,10 @@ struct queue_blame {
 	size_t rest;		    /* how many these are */
 };
 
-/* Notes what has been counted so far. With `empty` it first removes all. 0 or -errno. */
+/* Notes the present counts. With `empty` it first removes all. 0 or -errno. */
 int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_counts *ret_counts);
 
-/* Finds what was counted since, and asks for the paths of those with the most time. */
+/* Finds the growth since then, and asks for the paths of those with the most time. */
 void queue_blame_end(const struct signal_host *host, const struct signal_target *target,
 		     const struct queue_counts *before, struct queue_blame *ret_blame);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `reclaim`: for how long threads of the session's cgroup looked for memory themselves,
- * or had to wait before they wrote on, and who else was short of memory. The broker attaches the
- * programs for the session (bpf/reclaim.bpf.c).
+ * The signal `reclaim`: direct reclaim and dirty throttling of the session's cgroup, and other
+ * cgroups that were short of memory. The broker attaches the programs for the session
+ * (bpf/reclaim.bpf.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 
 struct reclaim {
 	struct signal signal;
-	bool held, tried; /* the programs are attached for this session; somebody tried */
-	bool no_pauses;	  /* the kernel does not tell who has to wait before it writes on */
+	bool held, tried; /* the programs are attached for this session; the attach was tried */
+	bool no_pauses;	  /* the kernel does not report throttled writers */
 	uint64_t late_ms; /* so long after the begin */
 	struct reclaim_reading before; /* owned */
 	struct reclaim_times times;    /* owned */
@@ -42,8 +42,8 @@ static struct reclaim *reclaim_of(struct signal *s)
 }
 
 /*
- * Returns true where memory may be what is waited for: its pressure, a stall that no pressure
- * shows, and a kill. Who writes is throttled in an io wait, so that pressure counts too.
+ * Returns true where the wait may be for memory: its pressure, a stall that no pressure shows, and
+ * a kill. A writer is throttled in an io wait, so that pressure counts too.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {

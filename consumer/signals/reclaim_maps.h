@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* reclaim_maps.h: reads what the programs of the signal `reclaim` count. Main thread only. */
+/* reclaim_maps.h: reads the counts of the signal `reclaim`'s programs. Main thread only. */
 #ifndef TROCAR_CONSUMER_SIGNALS_RECLAIM_MAPS_H
 #define TROCAR_CONSUMER_SIGNALS_RECLAIM_MAPS_H
 

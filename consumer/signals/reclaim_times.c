@@ -21,7 +21,7 @@ const char *reclaim_times_kind_name(enum reclaim_kind kind)
 	return kinds[kind];
 }
 
-/* ---- what was counted in the session: the difference of two readings */
+/* ---- counts of the session: the difference of two readings */
 
 struct gain {
 	struct reclaim_key key;
@@ -62,9 +62,9 @@ static struct gain *new_gain(struct gains *gains, const struct reclaim_key *key)
 }
 
 /*
- * Adds the time of stretches whose end alone was seen: they had begun before the programs were
- * attached, and so before the session. Where some found no room, their ends look the same: then the
- * time is not known.
+ * Adds the time of stretches with an end alone: they had begun before the programs were attached,
+ * and so before the session. Where some found no room, their ends look the same: then the time is
+ * not known.
  */
 static void add_orphans(struct gain *gain, const struct reclaim_sums *was,
 			const struct reclaim_sums *is, uint64_t from_ns, bool untracked)
@@ -134,7 +134,7 @@ static bool goes_on(const struct reclaim_reading *now, const struct counter_keys
 	return at < known->count && now->open[at].since_ns == open->since_ns;
 }
 
-/* Notes what was before the session of stretches that ended in it. */
+/* Notes the time before the session of stretches that ended in it. */
 static int note_begin(struct gains *gains, const struct reclaim_reading *before,
 		      const struct reclaim_reading *now)
 {
@@ -179,7 +179,7 @@ static int compare_gains(const void *a, const void *b)
 	return memcmp(x, y, sizeof(*x));
 }
 
-/* Makes one element of each key, and takes off what was before the session. */
+/* Makes one element of each key, and subtracts the time before the session. */
 static void merge_gains(struct gains *gains)
 {
 	size_t n = 0;
@@ -303,7 +303,7 @@ static int make_parts(const struct gains *gains, const struct owner *owner, bool
 	return 0;
 }
 
-/* ---- who else was short of memory */
+/* ---- other cgroups that were short of memory */
 
 static uint64_t sum_ns(const struct reclaim_neighbour *n)
 {

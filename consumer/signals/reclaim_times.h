@@ -15,8 +15,8 @@
 #include "consumer/signals/neighbour_rows.h"
 #include "consumer/signals/reclaim_maps.h"
 
-#define RECLAIM_PARTS	   12 /* pairs of a kind and a disk that are told; the rest is one sum */
-#define RECLAIM_NEIGHBOURS 5  /* cgroups that are told; likewise */
+#define RECLAIM_PARTS	   12 /* pairs of a kind and a disk with a line; the rest is one sum */
+#define RECLAIM_NEIGHBOURS 5  /* cgroups with a line; likewise */
 
 /* Of one cgroup or of several, within the session. */
 struct reclaim_time {
@@ -25,7 +25,7 @@ struct reclaim_time {
 	uint64_t whole_ns;	/* of the first, each whole */
 	uint64_t longest_ns;	/* of the first */
 	uint64_t pages;		/* that were reclaimed in them */
-	uint64_t orphans;	/* stretches beside them, whose begin was not seen */
+	uint64_t orphans;	/* stretches beside them, without a seen begin */
 	uint64_t open, open_ns; /* of time_ns: stretches that are not over */
 	uint64_t steps[QUEUE_BUCKETS]; /* of the first, each whole (time_histogram.h) */
 };
@@ -48,7 +48,7 @@ struct reclaim_neighbour {
 struct reclaim_times {
 	uint64_t from_ns, to_ns;    /* CLOCK_MONOTONIC: of the two readings */
 	struct reclaim_part *items; /* owned; the most time first */
-	size_t count;		    /* of `items` that are told: at most RECLAIM_PARTS */
+	size_t count;		    /* of `items` with a line: at most RECLAIM_PARTS */
 	size_t rest;		    /* so many more, in rest_time without a histogram */
 	struct reclaim_time rest_time;
 	struct reclaim_neighbour *neighbours; /* owned; by cgroup until reclaim_times_close */
@@ -60,8 +60,8 @@ struct reclaim_times {
 };
 
 /*
- * Makes *ret_times of what was counted from `before` to `now`. `is_own` says whether a slot's watch
- * is the session's, or within it (slot_nest_has). 0 or -ENOMEM. Release with reclaim_times_done.
+ * Makes *ret_times of the counts from `before` to `now`. `is_own` returns whether a slot's watch is
+ * the session's, or within it (slot_nest_has). 0 or -ENOMEM. Release with reclaim_times_done.
  */
 int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
 		       bool (*is_own)(const void *context, uint32_t slot), const void *context,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The signal `runq`: how long the threads of the session waited for a CPU, each wait from runnable
- * to running, and who had the CPU meanwhile. The program of the time accounts counts it
+ * to running, and which cgroup had the CPU in that time. The program of the time accounts counts it
  * (bpf/account_queue.h).
  */
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static struct runq *runq_of(struct signal *s)
 	return (struct runq *)s;
 }
 
-/* Returns true where somebody asks why: it costs nothing beside the accounts. */
+/* Returns true for a session that is to explain a stall: it costs nothing beside the accounts. */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return trigger_reason_asks_why(reason);

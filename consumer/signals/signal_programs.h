@@ -25,14 +25,14 @@ struct signal_programs {
 		unsigned int holders; /* sessions that want it */
 	} of[SIGNAL_COUNT_];
 	struct accounts_held *accounts; /* of the sessions that have any (accounts_hold.h) */
-	struct account_sweep sweep;	/* of what the others left */
+	struct account_sweep sweep;	/* of the others' leftovers */
 	struct long_wait_sweep waits;	/* likewise */
 	unsigned int calls; /* sessions that have waits counted by system call (control.calls) */
 };
 
 void signal_programs_init(struct signal_programs *all, struct broker_client *link);
 
-/* Closes all descriptors and frees what is owned. */
+/* Closes all descriptors and frees the members. */
 void signal_programs_done(struct signal_programs *all);
 
 /*

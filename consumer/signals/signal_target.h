@@ -9,7 +9,7 @@
 enum belonging {
 	BELONGS,
 	BELONGS_NOT,
-	BELONGS_PERHAPS, /* nobody can tell any more which rule its process matched */
+	BELONGS_PERHAPS, /* the rule that its process matched is no longer known */
 };
 
 enum belonging signal_target_judge(const struct signal_target *target,

@@ -2,8 +2,8 @@
 /*
  * signals.h: the interface of a signal, one kind of evidence. A session has one struct signal for
  * each kind that it wants, and knows none of them by name; signal_kinds.def lists the kinds. The
- * main thread runs a signal from begin to close; then the session's result owns what the signal
- * gathered, and the report thread writes it. docs/architecture.md, "Where to add a signal".
+ * main thread runs a signal from begin to close; then the session's result owns the signal's data,
+ * and the report thread writes it. docs/architecture.md, "Where to add a signal".
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_SIGNALS_H
 #define TROCAR_CONSUMER_SIGNALS_SIGNALS_H
@@ -52,7 +52,7 @@ struct signal_host {
 	struct processes *processes;
 	struct stack_budget *stacks; /* of all sessions; NULL: none */
 	struct looks *looks;
-	struct wait_recorder *waits; /* NULL: nobody kept who waited before */
+	struct wait_recorder *waits; /* NULL: earlier waits were not kept */
 	struct socket_passes *sockets;
 };
 
@@ -146,14 +146,15 @@ struct signal_kind {
 	void (*destroy)(struct signal *s);
 
 	/*
-	 * Notes the counters. Called when the slot says capture and the CPUs tick at the full rate.
+	 * Notes the counters. Called when the slot is set to capture and the CPUs tick at the full
+	 * rate.
 	 */
 	void (*begin)(struct signal *s, const struct signal_host *host,
 		      const struct signal_target *target);
 
 	/*
 	 * Attaches programs, which may take as long as a broker takes to start: so it is called
-	 * after the lines that say why the session began. Called again, while the signal does not
+	 * after the lines with the reason of the session. Called again, while the signal does not
 	 * run or is `unattached`, when a broker that was late is there.
 	 */
 	void (*attach)(struct signal *s, const struct signal_host *host,
@@ -172,14 +173,13 @@ struct signal_kind {
 		       const struct look_pass *pass);
 
 	/*
-	 * Reads what takes longer than a turn of the main loop, as much as a turn has time for.
-	 * Called when the session is to end, until it returns true. A session that must end at once
-	 * ends without.
+	 * Reads in slices, as much as a turn of the main loop has time for. Called when the session
+	 * is to end, until it returns true. A session that must end at once ends without.
 	 */
 	bool (*prepare)(struct signal *s, const struct signal_host *host,
 			const struct signal_target *target);
 
-	/* Notes the counters and detaches. Called when the slot says recorder again. */
+	/* Notes the counters and detaches. Called when the slot is set to recorder again. */
 	void (*end)(struct signal *s, const struct signal_host *host,
 		    const struct signal_target *target);
 
@@ -210,7 +210,8 @@ uint32_t signals_asked(const struct rule *rule, const struct trigger_reason *rea
 uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *reason);
 
 /*
- * Creates the signal of a bit. Where this version has no program for it, the signal only says so.
+ * Creates the signal of a bit. Where this version has no program for it, the signal only reports
+ * this.
  */
 struct signal *signals_new(enum signal_bit id, const struct signal_host *host,
 			   const struct signal_target *target);

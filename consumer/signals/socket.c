@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `socket`: with whom the session's cgroup is connected by TCP and what waits there, by
+ * The signal `socket`: the TCP peers of the session's cgroup and the data that waits there, by
  * looks at the sockets that its processes have descriptors of (bpf/socket.bpf.c); and which
  * connections begin, fail and end between the looks, by a program that the broker attaches for the
  * session (bpf/socket_state.bpf.c). Without the program there are looks alone.
@@ -58,7 +58,7 @@ static struct sockets *sockets_of_watcher(struct socket_watcher *w)
 }
 
 /*
- * Returns true where time was lost, and for who asks: whoever waits, or is waited for, has peers. A
+ * Returns true where time was lost, and for a request: a waiting or an awaited service has peers. A
  * session in which nothing is amiss pays some looks for it.
  */
 static bool is_auto(const struct trigger_reason *reason)
@@ -111,8 +111,8 @@ static void take_socket(struct socket_watcher *w, const struct socket_pass *pass
 }
 
 /*
- * What other sessions have counted so far is not of this one: the first look has added to the sums
- * what each connection did before.
+ * What other sessions have counted so far is not of this one: the first look has added the earlier
+ * bytes of each connection to the sums.
  */
 static void end_look(struct socket_watcher *w, const struct socket_pass *pass)
 {
@@ -144,8 +144,7 @@ static void attach_program(struct sockets *s, bool late)
 		s->late_ms = (clock_mono_ns() - s->target->start_ns) / NSEC_PER_MSEC;
 }
 
-/* Begins to look. Nobody has counted anything where nobody looks, and the first look adds nothing.
- */
+/* Begins to look. Without an earlier look nothing was counted, and the first look adds nothing. */
 static void begin_looks(struct sockets *s)
 {
 	bool first = !s->host->sockets->watchers;

@@ -8,7 +8,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "shared/tools/macro.h"
 
-/* Gives back what no element needed: a session keeps its reading until it ends. */
+/* Returns unused memory: a session keeps its reading until it ends. */
 static void give_back(struct socket_reading *read)
 {
 	size_t count = MAX(read->count, 1u);

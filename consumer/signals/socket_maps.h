@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* socket_maps.h: one reading of what the kernel side counts of connections. Main thread only. */
+/* socket_maps.h: one reading of the kernel side's counts of connections. Main thread only. */
 #ifndef TROCAR_CONSUMER_SIGNALS_SOCKET_MAPS_H
 #define TROCAR_CONSUMER_SIGNALS_SOCKET_MAPS_H
 

@@ -147,7 +147,7 @@ static void take_record(void *context, const void *data, size_t bytes)
 }
 
 /*
- * Reads once, and takes what that told. 1: there is more; 0 at the end, or -errno. A read ends with
+ * Reads once, and takes the records. 1: there is more; 0 at the end, or -errno. A read ends with
  * EAGAIN where it has done enough.
  */
 static int read_once(struct socket_passes *p)

@@ -2,8 +2,8 @@
 /*
  * socket_passes.h: reads the iterator `sockets` in passes, for all sessions that look at sockets. A
  * pass is read in parts that share the turn of the main loop. Passes come SOCKET_PASSES_EVERY_NS
- * apart, or further where they would take more than SOCKET_PASSES_BUDGET_PCT of one CPU; one that
- * somebody asks for comes at once. Main thread only.
+ * apart, or further where they would take more than SOCKET_PASSES_BUDGET_PCT of one CPU; a
+ * requested pass comes at once. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_SOCKET_PASSES_H
 #define TROCAR_CONSUMER_SIGNALS_SOCKET_PASSES_H
@@ -27,9 +27,9 @@ struct socket_pass {
 	bool cut;	 /* it could not be read to its end */
 };
 
-/* Who is told of sockets; it owns the struct, which is in the list while it holds passes. */
+/* The receiver of sockets; it owns the struct, which is in the list while it holds passes. */
 struct socket_watcher {
-	/* A pass tells of a socket of the watch of `record->slot`. */
+	/* A pass reports a socket of the watch of `record->slot`. */
 	void (*seen)(struct socket_watcher *w, const struct socket_pass *pass,
 		     const struct socket_record *record);
 	void (*passed)(struct socket_watcher *w, const struct socket_pass *pass);

@@ -9,7 +9,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* ---- what was counted: the difference of two readings */
+/* ---- counts: the difference of two readings */
 
 static const struct socket_sums *find_sums(const struct socket_reading *read,
 					   const struct counter_keys *keys,
@@ -45,7 +45,7 @@ static bool has_counts(const struct socket_sums *before, const struct socket_sum
 	return false;
 }
 
-/* Adds to each peer of the view what was counted of it. 0 or -ENOMEM. */
+/* Adds its counts to each peer of the view. 0 or -ENOMEM. */
 static int add_counted(struct socket_view *view, const struct socket_reading *before,
 		       const struct socket_reading *now, const struct socket_owner *owner)
 {
@@ -68,7 +68,7 @@ static int add_counted(struct socket_view *view, const struct socket_reading *be
 	return 0;
 }
 
-/* ---- which peers are told */
+/* ---- peers with a line */
 
 static uint64_t sum_of(const uint64_t *numbers, size_t count)
 {
@@ -110,7 +110,7 @@ static uint64_t size_of(const struct socket_peer *p)
 	return p->most[SOCKET_LEVEL_CONNECTIONS] + p->counts[SOCKET_BEGUN];
 }
 
-/* What waits comes first, then what failed, then what lost segments, then who has most. */
+/* Waiting data comes first, then failures, then lost segments, then the most connections. */
 static int compare_peers(const void *a, const void *b)
 {
 	static uint64_t (*const orders[])(const struct socket_peer *) = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * socket_peers.h: with whom a session's cgroup was connected, and for whom it listened: what looks
- * found, and by how much the kernel side's counts grew. Pure.
+ * socket_peers.h: the peers of a session's cgroup, and its listeners: what looks found, and by how
+ * much the kernel side's counts grew. Pure.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_SOCKET_PEERS_H
 #define TROCAR_CONSUMER_SIGNALS_SOCKET_PEERS_H
@@ -14,10 +14,10 @@
 #include "consumer/signals/socket_maps.h"
 #include "consumer/signals/socket_view.h"
 
-#define SOCKET_PEERS_TOLD 24 /* peers and listeners that are told; the rest is one sum */
+#define SOCKET_PEERS_TOLD 24 /* peers and listeners with a line; the rest is one sum */
 
 struct socket_peers {
-	struct socket_peer *items; /* owned; those first that say most of a stall */
+	struct socket_peer *items; /* owned; those first that explain most of a stall */
 	size_t count;		   /* at most SOCKET_PEERS_TOLD */
 	size_t others;		   /* so many more, at least: those that found no room are one */
 	struct socket_peer rest;   /* their sum */
@@ -35,8 +35,8 @@ struct socket_owner {
 };
 
 /*
- * Makes *ret_peers of the view, which it empties, and of what was counted from `before` to `now`.
- * `owner` NULL: only what had no room counts, since the rest is of more than the session. 0 or
+ * Makes *ret_peers of the view, which it empties, and of the counts from `before` to `now`. `owner`
+ * NULL: only counts without room are taken, since the rest is of more than the session. 0 or
  * -ENOMEM. Release with socket_peers_done.
  */
 int socket_peers_make(struct socket_view *view, const struct socket_reading *before,
@@ -44,7 +44,7 @@ int socket_peers_make(struct socket_view *view, const struct socket_reading *bef
 		      struct socket_peers *ret_peers);
 void socket_peers_done(struct socket_peers *peers);
 
-/* Returns the element of a peer that was connected to, or of a listener; NULL: it is not told. */
+/* Returns the element of a peer that was connected to, or of a listener; NULL: it has no line. */
 const struct socket_peer *socket_peers_find(const struct socket_peers *peers, enum socket_way way,
 					    uint8_t family, const uint8_t address[16],
 					    uint16_t port);

@@ -44,7 +44,7 @@ struct socket_peer *socket_view_peer(struct socket_view *v, const struct socket_
 	wanted.slot = 0;
 	hash = hash_of(&wanted);
 	peer = idmap_get(&v->by_hash, hash);
-	/* Whose key gives the hash of another's is not taken for it. */
+	/* A key with the hash of another one is not taken for it. */
 	if (peer)
 		return memcmp(&peer->key, &wanted, sizeof(wanted)) ? &v->rest : peer;
 	if (v->count == SOCKET_VIEW_PEERS || idmap_put(&v->by_hash, hash, &v->peers[v->count]) < 0)
@@ -78,7 +78,7 @@ static bool is_stuck(const struct socket_record *r)
 	return r->unsent && r->flags & SOCKET_PEER_FULL && r->out_ms >= SOCKET_LIMIT_LATE_MS;
 }
 
-/* Bytes are on their way, and nobody has said for so long that they have come. */
+/* Bytes are on their way, and no acknowledgement has come for this long. */
 static bool is_unacked(const struct socket_record *r)
 {
 	return r->unacked && r->out_ms >= SOCKET_LIMIT_LATE_MS;

@@ -12,7 +12,7 @@
 #include "shared/abi/abi.h"
 #include "shared/tools/idmap.h"
 
-#define SOCKET_VIEW_PEERS 1024 /* that are told apart; the rest is one sum */
+#define SOCKET_VIEW_PEERS 1024 /* that are distinguished; the rest is one sum */
 #define SOCKET_STATES	  13   /* include/net/tcp_states.h */
 
 enum socket_level {
@@ -73,7 +73,7 @@ struct socket_view {
 	uint64_t told;		 /* sockets, each at each look */
 	uint64_t told_now;	 /* of the look that runs */
 	uint64_t told_before;	 /* of the last one */
-	uint64_t cut;		 /* sockets that looks which were cut did not tell of, at least */
+	uint64_t cut;		 /* sockets that cut looks did not report, at least */
 };
 
 /* 0 or -ENOMEM. */
@@ -86,7 +86,7 @@ void socket_view_add(struct socket_view *v, const struct socket_record *record);
 /* Ends a look. One that was cut counts for nothing but the loss. */
 void socket_view_end_look(struct socket_view *v, bool cut);
 
-/* Returns the element of the key, whose slot does not count, made if need be; that of the rest. */
+/* Returns the element of the key, made if need be; its slot does not count; that of the rest. */
 struct socket_peer *socket_view_peer(struct socket_view *v, const struct socket_key *key);
 
 #endif

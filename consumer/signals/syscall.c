@@ -31,7 +31,10 @@ static struct system_calls *calls_of(struct signal *s)
 	return (struct system_calls *)s;
 }
 
-/* Returns true where somebody asks why: a stall is waiting, and this says what asked for it. */
+/*
+ * Returns true for a session that is to explain a stall: a stall is waiting, and this has the
+ * system call.
+ */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return trigger_reason_asks_why(reason);
@@ -64,7 +67,7 @@ static void count_for(const struct signal_host *host, int number)
 	__atomic_store_n(&host->pins->control->calls, host->programs->calls, __ATOMIC_SEQ_CST);
 }
 
-/* Notes what has been counted; what is of ended sessions alone is removed. */
+/* Notes the present counts; counts of ended sessions alone are removed. */
 static int begin_calls(struct system_calls *s, const struct signal_host *host)
 {
 	int r = call_times_read(host->pins, &s->before);

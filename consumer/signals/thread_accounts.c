@@ -192,7 +192,7 @@ static void subtract_queue(const struct thread_queue *b, struct thread_queue *q)
 		q->longest_ns = 0;
 }
 
-/* Subtracts what was before the session; returns when the thread came into it. */
+/* Subtracts the time before the session; returns when the thread came into it. */
 static uint64_t subtract_before(const struct difference *d, const struct time_account *a,
 				struct thread_account *t)
 {
@@ -203,7 +203,7 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 		b = bsearch(&key, d->before->items, d->before->count, sizeof(key), compare_before);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		t->part_ns[i] = a->part_ns[i] - (b ? MIN(b->part_ns[i], a->part_ns[i]) : 0);
-	/* A wait that was open at the begin has grown since: only what is in the session counts. */
+	/* A wait that was open at the begin has grown since: only time in the session counts. */
 	t->longest_kind = tame_part(a->longest_kind);
 	t->longest_ns = MIN(a->longest_ns, t->part_ns[t->longest_kind]);
 	if (b && b->longest_ns == a->longest_ns)
@@ -215,7 +215,7 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 		return b->since_ns;
 	}
 	/*
-	 * One that was born in the session, and whose account began later, was in another cgroup
+	 * One that was born in the session, with an account that began later, was in another cgroup
 	 * until then; unless the table was full, and it had no account for want of room.
 	 */
 	if (a->born_ns >= d->before->begin_ns &&
@@ -278,7 +278,7 @@ static void free_reading(struct thread_reading **t)
 
 /*
  * A thread that is met once only: the reading of the living has it, or the map alone. One that
- * began after that reading belongs to what comes after the session.
+ * began after that reading belongs to the time after the session.
  */
 static bool is_gone(const struct thread_reading *t, const struct account_key *key,
 		    const struct time_account *a)

@@ -57,7 +57,7 @@ struct open_waits {
 /* What the accounts were at the begin. All 0 before. */
 struct thread_baseline {
 	struct thread_before {
-		uint64_t first_ns; /* with tid: whose account it is */
+		uint64_t first_ns; /* with tid: the thread of the account */
 		uint32_t tid;
 		uint64_t since_ns; /* when it was read: the session has the thread from then on */
 		uint64_t longest_ns;
@@ -86,8 +86,8 @@ struct thread_accounts {
 struct thread_entry;
 
 /*
- * Begins to enter all threads of the session on `slot`. The slot says capture, and the program is
- * attached. 0 or -errno.
+ * Begins to enter all threads of the session on `slot`. The slot is set to capture, and the program
+ * is attached. 0 or -errno.
  */
 int thread_accounts_enter(const struct pinned_maps *pins, uint32_t slot,
 			  struct thread_entry **ret_entry);
@@ -98,7 +98,7 @@ int thread_accounts_enter_step(struct thread_entry *t, uint64_t until_ns);
 /* Enters the rest and notes the accounts of all. Frees `entry`. 0 or -errno. */
 int thread_accounts_entered(struct thread_entry *entry, struct thread_baseline *ret_before);
 
-/* Frees what was not handed out; it may be NULL. */
+/* Frees the accounts that were not handed out; it may be NULL. */
 void thread_accounts_leave(struct thread_entry *t);
 
 /*
@@ -111,7 +111,7 @@ int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 struct thread_reading;
 
 /*
- * Begins to read what each thread of the session has had since then; `only_tgid` 0: of all
+ * Begins to read the times of each thread of the session since then; `only_tgid` 0: of all
  * processes. Call while the slot still names the session. `before` is borrowed until it is closed
  * or taken. 0 or -errno.
  */
@@ -121,14 +121,14 @@ int thread_accounts_open(const struct pinned_maps *pins, uint32_t slot, uint32_t
 /* Reads until `until_ns` (clock_mono_ns). 1: there is more; 0: it is whole; or -errno. */
 int thread_accounts_step(struct thread_reading *t, uint64_t until_ns);
 
-/* Reads the rest and hands out what was read. Frees `reading`. 0 or -errno. */
+/* Reads the rest and hands out the accounts. Frees `reading`. 0 or -errno. */
 int thread_accounts_take(struct thread_reading *reading, struct thread_accounts *ret_accounts);
 
 /* Frees a reading that was not taken; it may be NULL. */
 void thread_accounts_close(struct thread_reading *t);
 
 /*
- * All of that at once. Takes what each thread of the session has had since then; `only_tgid` 0: of
+ * All of that at once. Takes the times of each thread of the session since then; `only_tgid` 0: of
  * all processes. Call while the slot still names the session. 0 or -errno.
  */
 int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,

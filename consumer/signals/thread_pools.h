@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread_pools.h: groups a session's threads: those of one process whose names are the same without
+ * thread_pools.h: groups a session's threads: those of one process with the same name but for
  * digits are a pool ("worker-3" and "worker-12" are in "worker-"). Pure.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_THREAD_POOLS_H
@@ -37,7 +37,7 @@ struct thread_pools {
 	uint64_t late_ns;	/* how long after the session the accounts began */
 };
 
-/* Groups the threads, whose order it changes. 0 or -ENOMEM. */
+/* Groups the threads, and changes their order. 0 or -ENOMEM. */
 int thread_pools_make(struct thread_accounts *accounts, struct thread_pools *ret_pools);
 void thread_pools_done(struct thread_pools *pools);
 

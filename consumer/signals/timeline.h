@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline.h: what the threads of a session did when: the time of each pool (thread_pools.h), by
- * what it went to, in slots of one width over its pre-roll and its time. The signals that count a
- * sample or a wait add it here too. Bounded: pools without room share one row. Filled by the main
- * thread, read by the report thread when the session has ended.
+ * timeline.h: what the threads of a session did when: the time of each pool (thread_pools.h) by
+ * use, in slots of one width over its pre-roll and its time. The signals that count a sample or a
+ * wait add it here too. Bounded: pools without room share one row. Filled by the main thread, read
+ * by the report thread when the session has ended.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_TIMELINE_H
 #define TROCAR_CONSUMER_SIGNALS_TIMELINE_H
@@ -16,7 +16,7 @@
 #include "shared/tools/idmap.h"
 
 #define TIMELINE_SLOTS 120  /* so many at most, and one more for an end that is late */
-#define TIMELINE_POOLS 1024 /* that are told apart */
+#define TIMELINE_POOLS 1024 /* that are distinguished */
 #define TIMELINE_ROWS  512  /* of one part of one pool: half a MiB in all */
 
 struct timeline_pool {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trigger_reason.h: why a session starts, and how lines say it. */
+/* trigger_reason.h: why a session starts, and its form in lines. */
 #ifndef TROCAR_CONSUMER_SIGNALS_TRIGGER_REASON_H
 #define TROCAR_CONSUMER_SIGNALS_TRIGGER_REASON_H
 
@@ -42,7 +42,7 @@ struct trigger_reason {
 	enum trigger_kind kind;
 	/* pressure */
 	struct rule_when when;	/* the threshold */
-	const char *by;		/* how the crossing was noticed, as the line says it */
+	const char *by;		/* how the crossing was noticed, as in the line */
 	const int *pressure_fd; /* points to that pressure file's descriptor, -1 without one */
 	uint64_t stall_ms, measured_ms;
 	struct psi before, now;
@@ -50,11 +50,11 @@ struct trigger_reason {
 	uint64_t cpu_us, usual_us;
 	/* stuck: so many of the cgroup's threads are in one wait, all of them for measured_ms */
 	uint64_t stuck_threads, all_threads;
-	const char *wait; /* what they wait for: "lock", ... */
-	/* request: who asked; exec and oom_kill: which process */
+	const char *wait; /* the kind of wait: "lock", ... */
+	/* request: the client; exec and oom_kill: which process */
 	uint32_t uid, pid;
 	char comm[COMM_BYTES];
-	char text[REASON_TEXT_BYTES]; /* request: why; "" where nobody said */
+	char text[REASON_TEXT_BYTES]; /* request: why; "" without one */
 	/* request: the signals that it asks for (1u << enum signal_bit), or RULES_SIGNALS_AUTO; 0:
 	 * those of the rule. */
 	uint32_t signals;
@@ -78,8 +78,8 @@ const char *trigger_reason_cause_resource(enum trigger_cause cause);
 bool trigger_reason_is_stall(const struct trigger_reason *reason);
 
 /*
- * Whether a session of it is to say why something stalls: of a stall that is measured, and of a
- * request, by which somebody asks just that. Not of a process that begins.
+ * Whether a session of it is to explain a stall: for a measured stall, and for a request, which
+ * asks just that. Not of a process that begins.
  */
 bool trigger_reason_asks_why(const struct trigger_reason *reason);
 
