@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bpf_code.h: where the compiled code of BPF programs is and since when, as the iterator `bpf_code`
- * writes it. It has what `ksyms` lacks: the end of each program. Filters of seccomp(2) and sockets
- * that are classic BPF are in neither. Symbolizer thread only.
+ * writes it. It adds to `ksyms`: the end of each program. Filters of seccomp(2) and sockets that
+ * are classic BPF are in neither. Symbolizer thread only.
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_BPF_CODE_H
 #define TROCAR_CONSUMER_SYMBOLS_BPF_CODE_H

@@ -21,8 +21,8 @@ void build_ids_init(struct build_ids *b, uint64_t seed);
 void build_ids_done(struct build_ids *b);
 
 /*
- * Adds `m`, whose build-id was read, unless it is in the table or its build-id is longer than the
- * kernel reports.
+ * Adds `m` with its build-id, unless it is in the table or its build-id is longer than the kernel
+ * reports.
  */
 void build_ids_add(struct build_ids *b, struct module *m);
 
@@ -31,13 +31,13 @@ void build_ids_remove(struct build_ids *b, struct module *m);
 
 /*
  * Returns the first module with that build-id, as build_ids_next the one after `m`; NULL when there
- * is none, or for a build-id that tells nothing (build_ids_tell).
+ * is none, or for a build-id without meaning (build_ids_tell).
  */
 struct module *build_ids_first(const struct build_ids *b, const uint8_t *id, uint8_t bytes);
 struct module *build_ids_next(const struct module *m);
 
 /*
- * Whether a build-id tells builds apart: the kernel may have filled up with zeros one of fewer than
+ * Whether a build-id identifies a build: the kernel may have filled up with zeros one of fewer than
  * BUILD_ID_BYTES_MIN bytes, which was made by hand.
  */
 bool build_ids_tell(const uint8_t *id, uint8_t bytes);

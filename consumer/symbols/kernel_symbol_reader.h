@@ -37,7 +37,7 @@ void kernel_symbol_reader_done(struct ksyms *k);
 /* Sets the path of the iterator bpf_code, which is copied. 0 or -ENOMEM. */
 int kernel_symbol_reader_set_bpf(struct ksyms *k, const char *path);
 
-/* As kernel_symbols_find; reads the table first when symbols_kernel says so. */
+/* As kernel_symbols_find; reads the table first when symbols_kernel asks for it. */
 const char *kernel_symbol_reader_find(struct ksyms *k, uint64_t address, uint64_t *ret_start,
 				      const char **ret_module);
 

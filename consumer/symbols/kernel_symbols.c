@@ -15,7 +15,7 @@
 #define NAME_PARTS	 2 /* name, module */
 #define RECORD_BYTES_MAX (sizeof(struct ksym_record) + KERNEL_NAME_BYTES + KERNEL_MODULE_BYTES)
 
-/* The symbols whose addresses have the same upper 32 bits. */
+/* The symbols with the same upper 32 bits of their addresses. */
 struct window {
 	uint32_t high;
 	struct name_table names;
@@ -122,7 +122,7 @@ static int take_record(struct builder *b, const struct ksym_record *record, cons
 	return push_entry(pile, entry);
 }
 
-/* Whether the lengths are within their limits and the strings end where the record says. */
+/* Whether the lengths are within their limits and the strings end at the record's lengths. */
 static bool record_is_sound(const struct ksym_record *r)
 {
 	size_t names = (size_t)r->name_bytes + r->module_bytes;
@@ -179,7 +179,7 @@ static bool is_scattered(const char *module)
 }
 
 /*
- * Bounds the symbols that do not reach to the next one: of a module the last, whose end is unknown,
+ * Bounds the symbols that do not reach to the next one: of a module the last, with an unknown end,
  * and each scattered one. The length of a BPF program is in bpf_code.h: the symbol has its start.
  */
 static void bound_symbols(struct name_table *n)

@@ -10,7 +10,7 @@
 
 /*
  * Returns whether an opened file may stand for the module. Where its numbers, size and times cannot
- * tell, only the build-id can that the kernel reported, which every reader of the file compares.
+ * decide, only the kernel's build-id can, which every reader of the file compares.
  */
 static bool may_be_file(const struct module *m, bool vague)
 {
@@ -78,8 +78,8 @@ static size_t places_of(const struct module_file *f, const struct module *m,
 }
 
 /*
- * Takes a descriptor from the broker if it is the module's file. The broker opens what is mapped
- * there now, which may be another file.
+ * Takes a descriptor from the broker if it is the module's file. The broker opens the file that is
+ * mapped there now, which may be another one.
  */
 static bool adopt_image(int fd, const struct module *m, struct elf_image *ret_image)
 {

@@ -32,7 +32,7 @@ bool module_file_may_borrow(const struct module_file *f, const struct module *m,
 
 /*
  * Opens the file through the broker. REASON_NONE with *ret_image; else `host`, the reason why the
- * host's path failed, because that is what the operator can change.
+ * host's path failed, because the operator can change that.
  */
 enum reason module_file_borrow(const struct module_file *f, const struct module *m,
 			       enum reason host, struct elf_image *ret_image);

@@ -14,7 +14,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define DELETED_SUFFIX " (deleted)" /* what fs/d_path.c appends */
+#define DELETED_SUFFIX " (deleted)" /* the suffix of fs/d_path.c */
 
 void modules_free(struct module *m)
 {
@@ -363,8 +363,8 @@ static int compare_releases(const void *a, const void *b)
 }
 
 /*
- * Collects in `found` the modules that nobody has used since before_ns, the longest unused first;
- * call with the lock held. Returns how many.
+ * Collects in `found` the modules without use since before_ns, the longest unused first; call with
+ * the lock held. Returns how many.
  */
 static size_t find_unused(const struct modules *t, uint64_t before_ns, struct module **found)
 {

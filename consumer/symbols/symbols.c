@@ -109,8 +109,8 @@ void symbols_evict_table(struct symbols *s, struct module *m)
 }
 
 /*
- * Evicts tables used before the last trim, whose strings nobody holds, until there is room; false
- * when there is none.
+ * Evicts tables used before the last trim, without a holder of their strings, until there is room;
+ * false when there is none.
  */
 static bool make_room(struct symbols *s)
 {
@@ -264,8 +264,9 @@ static const char *prettify_name(struct symbols *s, struct module *m, const char
 }
 
 /*
- * Returns the module whose table names this one's functions: itself, or another file of the same
- * build, because containers have copies of their own. NULL: *ret_why says why there is none.
+ * Returns the module with the table that names this one's functions: itself, or another file of the
+ * same build, because containers have copies of their own. NULL: *ret_why has the reason where
+ * there is none.
  */
 static struct module *find_table(struct symbols *s, struct module *m, const char **ret_why)
 {
@@ -364,7 +365,7 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	return 0;
 }
 
-/* Updates the statistics by what the kernel's tables hold now. */
+/* Updates the statistics by the present size of the kernel's tables. */
 static void account_ksyms(struct symbols *s)
 {
 	size_t bytes = kernel_symbol_reader_bytes(&s->ksyms),

@@ -55,12 +55,12 @@ struct module {
 	struct file_identity identity; /* all 0: not a file, or only the build-id is known */
 	char *path;	     /* as mapped; "" when only the build-id is known; "[vdso]", "[anon]" */
 	bool anonymous;	     /* executable memory without a file */
-	bool deleted;	     /* d_path said " (deleted)", which path is without */
+	bool deleted;	     /* d_path appended " (deleted)", which path is without */
 	struct module *next; /* next with the same hash; used by the table of modules */
 	/* ---- main thread only */
 	uint32_t holds;	      /* mappings that refer to it */
 	uint64_t released_ns; /* when the last of them went, or the last frame by build-id came */
-	/* ---- written by those who read mappings and samples; read under the table's lock */
+	/* ---- written by readers of mappings and samples; read under the table's lock */
 	struct module_place places[MODULE_PLACES];
 	uint32_t place_count;	 /* ever seen; the last is at (place_count - 1) % MODULE_PLACES */
 	bool build_id_known;	 /* the kernel reported it: the file must have it */
@@ -122,8 +122,8 @@ void symbols_free(struct symbols *s);
 
 /*
  * Finds or makes the module. Main thread; the pointer stays valid while the module is held
- * (symbols_hold), and as long after as the caller of symbols_forget says. `path` is copied. 0;
- * -ENOSPC beyond SYMBOLS_MODULES_MAX; -EINVAL (a path of SYMBOLS_PATH_BYTES or more); -ENOMEM.
+ * (symbols_hold), and after that as long as the caller of symbols_forget allows. `path` is copied.
+ * 0; -ENOSPC beyond SYMBOLS_MODULES_MAX; -EINVAL (a path of SYMBOLS_PATH_BYTES or more); -ENOMEM.
  */
 int symbols_module(struct symbols *s, const struct file_identity *identity, const char *path,
 		   bool anonymous, struct module **ret_module);
@@ -148,7 +148,7 @@ static inline void symbols_release(struct module *m, uint64_t now_ns)
 }
 
 /*
- * Forgets modules that nobody holds, the longest unused first, when there are more than
+ * Forgets modules without a holder, the longest unused first, when there are more than
  * SYMBOLS_MODULES_KEEP, and at most SYMBOLS_FORGET_MAX of them: those released before `before_ns`,
  * since when nothing else refers to them either, and for which is_used returns false.
  * symbols_module finds them no more; the caller drops its own references to modules with
@@ -281,7 +281,7 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 		struct symbol_name *ret_name);
 
 /*
- * Sets when the first sample was taken whose frames symbols_kernel and symbols_jit name next
+ * Sets the time of the first sample with frames that symbols_kernel and symbols_jit name next
  * (CLOCK_MONOTONIC). Symbolizer thread.
  */
 void symbols_set_since(struct symbols *s, uint64_t since_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which files are of one build. A build-id alone does not say so: linkers have given one to
+ * Which files are of one build. A build-id alone does not prove it: linkers have given one to
  * different programs. Symbolizer thread only.
  */
 #include <string.h>
@@ -69,7 +69,7 @@ struct module *symbols_find_copy(struct symbols *s, struct module *m)
 	return NULL;
 }
 
-/* Whether the file may be that of `m`, as far as its size tells. */
+/* Whether the file may be that of `m`, by its size. */
 static bool may_be(const struct module *m, const struct module *file)
 {
 	return m != file && (m->identity.bytes == 0 || m->identity.bytes == file->identity.bytes);

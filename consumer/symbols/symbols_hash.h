@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns FNV-1a of `bytes` bytes from this run's seed, which nobody outside can guess; never 0. */
+/*
+ * Returns FNV-1a of `bytes` bytes from this run's seed, which no other process can guess; never 0.
+ */
 static inline uint64_t symbols_hash(uint64_t seed, const void *data, size_t bytes)
 {
 	uint64_t h = seed ^ 0xcbf29ce484222325ULL;

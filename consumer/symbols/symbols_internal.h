@@ -16,11 +16,11 @@ struct symbols {
 	struct module_file file;    /* set before the symbolizer thread uses it */
 	/* the rest is used by the symbolizer thread only */
 	struct build_ids ids;
-	size_t identified; /* modules whose file's build-id was read */
+	size_t identified; /* modules with a build-id that was read from their file */
 	size_t max_bytes, table_bytes;
-	struct module *newest, *oldest;	      /* list of the modules with a table */
-	uint32_t epoch;			      /* trims so far */
-	struct jit jit;			      /* of the session whose stacks are being named */
+	struct module *newest, *oldest; /* list of the modules with a table */
+	uint32_t epoch;			/* trims so far */
+	struct jit jit;			/* of the session with the stacks that are being named */
 	struct perf_map_files perf_map_files; /* has its own lock */
 	struct ksyms ksyms;
 	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as counted in stats */
@@ -39,8 +39,8 @@ bool symbols_identify(struct symbols *s, struct module *m, const uint8_t *id, ui
 struct module *symbols_find_copy(struct symbols *s, struct module *m);
 
 /*
- * Returns the file with the build-id of `m`, whose own file cannot be read or is not known; NULL
- * when there is none, or when files with that id differ from one another.
+ * Returns the file with the build-id of `m`, where its own file cannot be read or is not known;
+ * NULL when there is none, or when files with that id differ from one another.
  */
 struct module *symbols_find_sole(struct symbols *s, const struct module *m);
 

@@ -41,7 +41,7 @@ void agent_events_write_self(const struct telemetry *t, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* A feature that this start has or lacks, and what is lost without it. */
+/* A feature that this start has or lacks, and the loss without it. */
 struct feature {
 	const char *name;
 	bool found;

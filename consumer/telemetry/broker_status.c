@@ -39,7 +39,7 @@ static void write_pin(const struct pinned_maps *pins, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Sums what became of the requests on both connections. */
+/* Sums the results of the requests on both connections. */
 static void sum_counts(struct broker_client *main, struct broker_client *files,
 		       struct broker_client_counts *ret_counts)
 {

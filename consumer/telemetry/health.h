@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * health.h: writes what the agent costs and what it loses as a line every --health-seconds while
- * something is watched. A drain writes it: no wake-up is made for it. Main thread only.
+ * health.h: writes the agent's cost and losses as a line every --health-seconds while something is
+ * watched. A drain writes it: no wake-up is made for it. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TELEMETRY_HEALTH_H
 #define TROCAR_CONSUMER_TELEMETRY_HEALTH_H
@@ -23,7 +23,7 @@ struct health_losses {
 
 #define HEALTH_RINGS 3 /* samples, events, errors */
 
-/* What the last line covered, and what was counted since. */
+/* The totals of the last line, and the counts since. */
 struct health {
 	const struct telemetry *telemetry; /* borrowed */
 	uint64_t every_ns;		   /* 0: never */
@@ -56,7 +56,7 @@ void health_fill(struct health *h);
  */
 void health_check(struct health *h, uint64_t now_ns);
 
-/* Adds what the watch's slot has counted. Call before the line and when the watch ends. */
+/* Adds the counts of the watch's slot. Call before the line and when the watch ends. */
 void health_take(struct health *h, struct watch *w);
 
 #endif

@@ -13,7 +13,7 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
-/* The name of each kind, and what the operator can do about it. */
+/* The name of each kind, and a remedy for the operator. */
 static const struct {
 	const char *code, *what, *hint;
 } kinds[] = {

@@ -7,7 +7,7 @@
 
 struct jsonw;
 
-/* Writes `looks`: {...}: what the recorder's looks cost, and what it keeps of them. */
+/* Writes `looks`: {...}: the cost of the recorder's looks, and the kept part. */
 void looks_status_write(const struct telemetry *t, struct jsonw *w);
 
 #endif

@@ -69,7 +69,7 @@ static void check_output(struct losses *said)
 			"again");
 	}
 	c = (struct count){ o.dropped_lines - said->dropped_lines, o.last_error };
-	/* The line needs room in the queue whose losses it reports. */
+	/* The line needs room in the very queue that it reports the losses of. */
 	if (c.count && o.queued_bytes < o.queue_bytes / 2) {
 		said->dropped_lines = o.dropped_lines;
 		event_line_error(
@@ -128,7 +128,7 @@ static void say_events(struct losses *said, const struct totals *totals)
 
 /*
  * Writes lines about lost discovery events, at most once in SCHEDULE_REPAIR_NS, and schedules a
- * scan; the drain of that scan writes what was not written now.
+ * scan; the drain of that scan writes the rest.
  */
 static void check_events(struct losses *said, uint64_t now_ns)
 {

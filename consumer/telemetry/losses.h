@@ -29,7 +29,7 @@ struct losses {
 };
 
 /*
- * Reports what was lost since the last check, at most once a second. For lost discovery events it
+ * Reports the losses since the last check, at most once a second. For lost discovery events it
  * schedules the scan that repairs the loss, and reports them at most once in SCHEDULE_REPAIR_NS.
  */
 void losses_check(struct losses *said);

@@ -103,7 +103,7 @@ int binding_add_cgroup(struct watch *w, const struct rule *rule)
 	return 0;
 }
 
-/* Removes bindings that nothing keeps alive and whose linger time is over. */
+/* Removes bindings that nothing keeps alive after their linger time. */
 static void prune_bindings(struct watch *w)
 {
 	uint64_t now_ns = clock_mono_ns();

@@ -32,21 +32,21 @@ struct binding *binding_find(struct watch *w, const struct rule *rule);
 
 /*
  * Removes bindings that nothing keeps alive and that do not linger. Removes the watch when it has
- * no binding and no request left; `reason` is for watch.stop. Else updates what depends on its
- * bindings and on whether a request keeps it.
+ * no binding and no request left; `reason` is for watch.stop. Else updates everything that depends
+ * on its bindings and on a request that keeps it.
  */
 void bindings_release(struct watch *w, const char *reason);
 
-/* Removes what has lingered long enough. The timer calls it. */
+/* Removes watches and bindings that have lingered long enough. The timer calls it. */
 void bindings_expire(struct watches *ws);
 
 /* Call after a change of bindings: updates the kernel's flags and calls watch_calls.changed. */
 void bindings_refresh(struct watch *w);
 
 /*
- * Call after a new rule set: points bindings to its rules and removes those whose rule is gone, or
- * by cgroup is no longer the one for this cgroup.
- * *ret_unchanged counts the watches that go on unchanged.
+ * Call after a new rule set: points bindings to its rules and removes those without their rule, or
+ * with a rule by cgroup that is no longer the one for this cgroup. *ret_unchanged counts the
+ * watches that go on unchanged.
  */
 void bindings_rebind(struct watches *ws, const struct rules *fresh, uint32_t *ret_unchanged);
 

@@ -19,7 +19,7 @@ static struct budget *budget_of_rule(const struct capture_budget *b)
 	return &b->set->budgets[b->rule - b->set->rules->rules];
 }
 
-/* Returns what the rule's budget leaves, or the owner's part of it, whichever is more. */
+/* Returns the rest of the rule's budget, or the owner's part of it, whichever is more. */
 static uint64_t rule_left_ms(const struct capture_budget *b, uint64_t at_ns)
 {
 	uint64_t max_ms = (uint64_t)b->rule->budget_s * MSEC_PER_SEC;

@@ -15,7 +15,7 @@
 /* A session shorter than this is not begun: the least during_ms of a rule. */
 #define CAPTURE_BUDGET_LEAST_MS 100
 
-/* Who captures. All borrowed. */
+/* The owner and the rule of a capture. All borrowed. */
 struct capture_budget {
 	const struct ruleset *set; /* in force */
 	struct shares *shares;

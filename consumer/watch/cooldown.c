@@ -61,7 +61,7 @@ static uint64_t hash_of_entry(const struct cooldown *e)
 	return hash_key(e->rule ? e->rule->name : "", e->cgroup_id, e->cause);
 }
 
-/* Writes what was held back since the last line. */
+/* Writes the triggers that were held back since the last line. */
 static void say_sums(struct cooldowns *all, struct cooldown *e, uint64_t now_ns)
 {
 	uint64_t until_ns = e->why_ns + e->why.retry_ms * NSEC_PER_MSEC;
@@ -175,7 +175,7 @@ static void compare_from(struct cooldown *e, const struct psi *from, uint64_t fr
 
 /*
  * Returns whether the stall is several times as large as that of the session. Where it has not been
- * denser, the comparison begins anew: with what this trigger measured, or behind it.
+ * denser, the comparison begins anew: with the time that this trigger measured, or after it.
  */
 static bool is_larger(struct cooldown *e, const struct trigger_reason *reason, uint64_t now_ns)
 {

@@ -42,7 +42,7 @@ struct cooldown_key {
 struct trigger_held {
 	const char *reason; /* "cooldown", ...; a literal */
 	uint64_t retry_ms;
-	uint64_t session; /* the session that runs, or whose cooldown this is; 0: neither */
+	uint64_t session; /* the running session, or the one that set the cooldown; 0: neither */
 };
 
 struct cooldown {
@@ -69,7 +69,7 @@ struct cooldown {
 struct cooldowns {
 	const struct event_log *log; /* borrowed */
 	struct idmap by_key;	     /* struct cooldown *, owned */
-	struct loop_source *timer;   /* owned: when sums are due; NULL: nobody listens */
+	struct loop_source *timer;   /* owned: when sums are due; NULL: there is no listener */
 	uint64_t due_ns;	     /* what it is set to; 0: not set */
 	uint64_t swept_ns;	     /* when cooldowns_expire last looked */
 };
@@ -83,8 +83,8 @@ int cooldowns_listen(struct cooldowns *all, struct loop *loop);
 void cooldowns_done(struct cooldowns *all);
 
 /*
- * Returns whether the cooldown holds this trigger back at `now_ns`; then *ret_held says why.
- * Otherwise *ret_broken is the session whose cooldown the trigger breaks, or 0.
+ * Returns whether the cooldown holds this trigger back at `now_ns`; then *ret_held has the reason.
+ * Otherwise *ret_broken is the session with the cooldown that the trigger breaks, or 0.
  */
 bool cooldown_holds(struct cooldowns *all, const struct cooldown_key *key,
 		    const struct trigger_reason *reason, uint64_t now_ns,
@@ -113,7 +113,7 @@ void cooldowns_expire(struct cooldowns *all, uint64_t now_ns);
 
 /*
  * Call before a new rule set is in force: points the entries to its rules of the same names, and
- * frees those whose rule is gone after it has written their sums.
+ * frees those without their rule after it has written their sums.
  */
 void cooldowns_rebind(struct cooldowns *all, const struct rules *fresh);
 

@@ -20,14 +20,14 @@ static const char not_told[] = "this kernel does not tell, and memory.events was
 static const char no_memory[] = "the process had given up its memory already";
 static const char no_path[] = "the cgroup's path could not be looked up";
 
-/* What is known of a kill, and what of it has been done. */
+/* The known facts of a kill, and the finished steps. */
 struct kill {
 	struct triggers *triggers;
 	struct event_budget *budget;
 	const struct event *event;
 	const struct oom_victim *victim;
 	struct watch *watch;	/* the nearest one */
-	struct oom_kill told;	/* what the line says */
+	struct oom_kill told;	/* members of the line */
 	const char *limit_name; /* last part of the path; "" where nothing is known */
 	bool written;
 };
@@ -46,7 +46,7 @@ static struct watch *find_watch(const struct watches *ws, const struct event *e,
 	return w && w->start_ns <= e->time_ns ? w : NULL;
 }
 
-/* ---- whose limit it was */
+/* ---- the cgroup with the limit */
 
 /* Returns the last part of a path. */
 static const char *last_part(const char *path)
@@ -76,7 +76,7 @@ static const char *find_above(struct cgroups *c, char *path, uint64_t id)
 	return NULL;
 }
 
-/* Sets the path of the limit's cgroup, where it can be told. */
+/* Sets the path of the limit's cgroup, where it is known. */
 static void find_limit_path(struct kill *k)
 {
 	const struct facts_place_source *s = &k->watch->facts.place.source[FACTS_MEMORY];
@@ -99,8 +99,8 @@ static void find_limit_path(struct kill *k)
 }
 
 /*
- * Finds it by the counter of the cgroup whose limit counts, in cgroup2: it has grown since it was
- * last read, or it has not.
+ * Finds it by the counter of the cgroup with the limit, in cgroup2: it has grown since it was last
+ * read, or it has not.
  */
 static void find_by_counter(struct kill *k)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scope.h: the cgroup prefixes of `trocar-loader load --scope`. The kernel side takes no sample
- * outside of them; the consumer reads them so that it watches no cgroup in vain and says which it
- * refuses. Main thread only.
+ * outside of them; the consumer reads them so that it watches no cgroup without effect and reports
+ * those that it refuses. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_WATCH_SCOPE_H
 #define TROCAR_CONSUMER_WATCH_SCOPE_H

@@ -41,7 +41,7 @@ static bool has_many_sessions(const struct triggers *t, const struct owner *owne
 	return running >= SESSIONS_OF_ONE;
 }
 
-/* Returns how long the session is to last, whatever the budgets say. */
+/* Returns how long the session is to last, before any budget. */
 static uint32_t wanted_ms(const struct trigger *trigger)
 {
 	if (trigger->during_ms)
@@ -63,10 +63,13 @@ static struct cooldown_key key_of(const struct trigger *trigger)
 struct plan {
 	uint32_t during_ms;
 	const char *during_reason; /* why it is shorter than wanted, or NULL */
-	uint64_t broken;	   /* the session whose cooldown it breaks, or 0 */
+	uint64_t broken;	   /* the session with the cooldown that it breaks, or 0 */
 };
 
-/* Fits the session into its budgets. False when they leave nothing: *held says which and when. */
+/*
+ * Fits the session into its budgets. False when they leave nothing: *held has the kind and the
+ * time.
+ */
 static bool plan_length(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
 			struct plan *plan, struct trigger_held *held)
 {
@@ -86,8 +89,8 @@ static bool plan_length(struct triggers *t, const struct trigger *trigger, uint6
 }
 
 /*
- * Returns whether this trigger may begin a session now, and plans it; otherwise *held says why not.
- * The cooldown does not hold every trigger (trigger_reason_cools).
+ * Returns whether this trigger may begin a session now, and plans it; otherwise *held has the
+ * reason. The cooldown does not hold every trigger (trigger_reason_cools).
  */
 static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
 		      struct plan *plan, struct trigger_held *held)
@@ -160,7 +163,7 @@ static int begin_session(struct triggers *t, const struct trigger *trigger, cons
 	return 0;
 }
 
-/* Tells those who act by it how many sessions run. */
+/* Passes the session count to the scheduler and the report thread. */
 static void tell_count(const struct triggers *t)
 {
 	schedule_sessions(t->schedule, (uint32_t)t->sessions->count);

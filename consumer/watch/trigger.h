@@ -35,14 +35,14 @@ struct triggers {
 	uint64_t held; /* triggers that were held back */
 };
 
-/* What triggers, and what to capture. */
+/* The trigger, and the evidence to capture. */
 struct trigger {
 	struct watch *watch;
 	const struct rule *rule; /* of the set in force; NULL: a request without a rule */
 	struct trigger_reason reason;
 	uint32_t during_ms; /* 0: the rule's */
 	uint32_t only_tgid; /* 0: no filter by process */
-	/* Writes what comes before the line session.start, when a session begins; may be NULL. */
+	/* Writes the lines before session.start, when a session begins; may be NULL. */
 	void (*begun)(void *context, struct session *s);
 	void *context; /* its first argument */
 };

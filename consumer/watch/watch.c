@@ -12,7 +12,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Time between lines that say that no slot is left. */
+/* Time between lines about a lack of slots. */
 #define FULL_EVERY_NS (60 * NSEC_PER_SEC)
 
 int watches_init(struct watches *ws)
@@ -72,7 +72,7 @@ static void write_refused(void *context, struct jsonw *w)
 }
 
 /*
- * Writes one line in FULL_EVERY_NS: each scan tries again, and whoever has many cgroups can create
+ * Writes one line in FULL_EVERY_NS: each scan tries again, and an owner of many cgroups can create
  * more.
  */
 static void say_full(struct watches *ws)
@@ -128,9 +128,9 @@ static bool goes_before(const struct watch *w, const struct watch *other)
 }
 
 /*
- * Returns the watch whose slot a new watch of `owner` may take, or NULL. Of the watches that yield
- * to `owner` (shares_yield) it prefers those of the owner with the most watches, then those that
- * linger, then the youngest. It never takes a watch in a session or one kept by a request.
+ * Returns the watch that must give its slot to a new watch of `owner`, or NULL. Of the watches that
+ * yield to `owner` (shares_yield) it prefers those of the owner with the most watches, then those
+ * that linger, then the youngest. It never takes a watch in a session or one kept by a request.
  */
 static struct watch *find_displaced(const struct watches *ws, const struct owner *owner)
 {
@@ -207,8 +207,8 @@ static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *pat
 
 /*
  * Returns the number that a watch of the owner shares the kernel side's tables under: that of the
- * owner's other watches, or one that no other owner has. There are as many as slots. A cgroup whose
- * owner is not known is an owner of its own.
+ * owner's other watches, or one that no other owner has. There are as many as slots. A cgroup
+ * without a known owner is an owner of its own.
  */
 static uint32_t choose_payer(const struct watches *ws, const struct watch *w)
 {
@@ -280,7 +280,7 @@ struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch
 	return w && w->epoch == epoch ? w : NULL;
 }
 
-/* Keeps what the counters of the slot are now. */
+/* Keeps the present counters of the slot. */
 static void note_counters(struct watch *w)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -377,7 +377,7 @@ void watch_remove(struct watch *w, const char *reason)
 	ws->calls->stopped(ws->context, w, reason);
 	free_watch(w);
 	tell_count(ws);
-	/* No event tells where a process has moved that lives on without its cgroup: scan. */
+	/* No event reports the new place of a process that lives on without its cgroup: scan. */
 	if (moved)
 		schedule_scan_soon(ws->schedule);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch.h: cgroups under observation. A watch is one cgroup in one slot; binding.h says which rules
- * keep it. Main thread only.
+ * watch.h: cgroups under observation. A watch is one cgroup in one slot; binding.h has the rules
+ * that keep it. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_WATCH_WATCH_H
 #define TROCAR_CONSUMER_WATCH_WATCH_H
@@ -76,11 +76,11 @@ struct watch_calls {
 struct tree_walks {
 	struct tree_walk *running; /* owned; NULL: none is */
 	bool due;		   /* a watch has come or gone since the last one began */
-	bool wanted;		   /* a watch was refused whose slot the next one would free */
+	bool wanted;		   /* a watch was refused that the next free slot could serve */
 	uint64_t begun, ended;	   /* number of the last */
 	uint64_t *frees;	   /* owned; by slot: entries name it until this walk has ended */
-	uint64_t failed_ns;	   /* when one last failed and a line said so */
-	uint64_t due_ns;	   /* when the next may begin that nobody waits for */
+	uint64_t failed_ns;	   /* when one last failed and a line reported it */
+	uint64_t due_ns;	   /* when the next one without a request may begin */
 };
 
 /* Collaborators are borrowed. */
@@ -103,7 +103,7 @@ struct watches {
 	struct watch **by_slot; /* owned; pins->abi.slots, NULL where free */
 	uint32_t *epochs;	/* owned; of each slot */
 	uint32_t next;		/* where the search for a free slot begins */
-	uint32_t facts_next;	/* slot whose facts are read next */
+	uint32_t facts_next;	/* slot for the next reading of facts */
 	uint64_t facts_ns;	/* when facts were last read */
 	uint32_t count;
 	bool lingering;	  /* the timer is set */
@@ -125,7 +125,7 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 /* Returns the watch in that slot if it still has that epoch; else NULL. */
 struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch);
 
-/* Reads the counters of each watch whose last reading is COUNTER_APART_NS old. */
+/* Reads the counters of each watch with a last reading that is COUNTER_APART_NS old. */
 void watches_note_counters(struct watches *ws);
 
 /* Ends the watch now: ends its session, frees its slot; watch.stop carries `reason`. */

@@ -16,8 +16,8 @@
 #define WATCH_FACTS_FEW 16
 
 /*
- * Reads the facts of watches whose last reading is FACTS_APART_NS old, as many as the turn allows;
- * the next call goes on behind the last of them. Call after each drain.
+ * Reads the facts of watches with a last reading that is FACTS_APART_NS old, as many as the turn
+ * allows; the next call goes on behind the last of them. Call after each drain.
  */
 void watch_facts_step(struct watches *ws, uint64_t now_ns);
 

@@ -13,14 +13,14 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Time between lines that say that a walk failed. */
+/* Time between lines about a failed walk. */
 #define FAILED_EVERY_NS (60 * NSEC_PER_SEC)
 
 /* How soon the loop asks again for a walk that is late. */
 #define LATE_NS (10 * NSEC_PER_MSEC)
 
 /*
- * After a walk that nobody waits for the next one comes so many times its CPU time later: of 20,000
+ * After a walk without a request the next one comes this many times its CPU time later: of 20,000
  * cgroups one takes 6 ms, and watches may come and go all the time.
  */
 #define PAUSE_TIMES 20
@@ -60,7 +60,7 @@ static bool lacks_cgroups(const struct watches *ws)
 	return false;
 }
 
-/* In a thread of the pool. The kernel side walks the hierarchy while somebody reads. */
+/* In a thread of the pool. The kernel side walks the hierarchy during a read. */
 static void run_walk(struct lookup_call *call)
 {
 	struct tree_walk *walk = (struct tree_walk *)call;
@@ -78,7 +78,7 @@ static void free_walk(struct lookup_call *call)
 
 static int put_own(const struct watch *w)
 {
-	/* All cgroups are below the root, whose watch is for processes in the root itself. */
+	/* All cgroups are below the root; its watch is for processes in the root itself. */
 	const struct watch_entry entry = { .slot = w->slot,
 					   .flags = WATCH_OWN | (w->root ? WATCH_ALONE : 0) };
 
@@ -115,9 +115,9 @@ static int begin_walk(struct watches *ws)
 }
 
 /*
- * What a walk meets while the main thread enters a watch it may take for what it was: the element
- * of the hash table that it has looked up is another key's by then, or the entry that it deletes is
- * not the one that it has read. So what was entered meanwhile is entered again.
+ * While the main thread enters a watch, a walk may still read the old entry: the element of the
+ * hash table that it has looked up is another key's by then, or the entry that it deletes is not
+ * the one that it has read. So a watch that was entered during the walk is entered again.
  */
 static void enter_again(const struct watches *ws)
 {

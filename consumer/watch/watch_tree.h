@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * watch_tree.h: a watch takes the cgroups below its own too, as the kernel counts pressure and CPU
- * time. The kernel side keeps their entries in `watches`: a new cgroup takes over what its parent
- * has, and one walk of the whole hierarchy, which the consumer asks for here, puts all of them
- * right (bpf/watch_tree.h). A cgroup within two watches belongs to the inner one, whose slot names
- * the outer one: both get its samples.
+ * time. The kernel side keeps their entries in `watches`: a new cgroup takes over its parent's
+ * entry, and one walk of the whole hierarchy, which the consumer asks for here, puts all of them
+ * right (bpf/watch_tree.h). A cgroup within two watches belongs to the inner one, and that slot
+ * names the outer one: both get its samples.
  *
- * The kernel walks with cgroup_mutex held, for which whoever makes, removes or enters cgroups lets
- * others wait: 300 ms have been seen. So a thread of lookup_pool.h walks, and the main loop waits
+ * The kernel walks with cgroup_mutex held, which every process that makes, removes or enters
+ * cgroups needs: 300 ms have been seen. So a thread of lookup_pool.h walks, and the main loop waits
  * for it for a moment only. All functions are for the main thread.
  */
 #ifndef TROCAR_CONSUMER_WATCH_WATCH_TREE_H
@@ -23,7 +23,7 @@
 /* Makes the timer of the walk. 0 or -errno. */
 int watch_tree_listen(struct watches *ws, struct loop *loop);
 
-/* Ends the wait for a walk that still runs, and frees what is the walks'. */
+/* Ends the wait for a walk that still runs, and frees the members. */
 void watch_tree_done(struct watches *ws);
 
 /* Deletes all entries: an earlier consumer left them. 0 or -errno. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Encodings of pointers: the low four bits are the form, 0x70 is what it is relative to. */
+/* Encodings of pointers: the low four bits are the form, 0x70 is its base. */
 #define CFI_ABSOLUTE 0x00
 #define CFI_ULEB     0x01
 #define CFI_UDATA2   0x02
@@ -87,7 +87,7 @@ static inline int64_t cfi_bytes_signed(struct cfi_bytes *b, size_t bytes)
 	return (int64_t)(cfi_bytes_word(b, bytes) << shift) >> shift;
 }
 
-/* Reads the rest of a number whose first byte, `byte`, has the continuation bit. */
+/* Reads the rest of a number with a first byte, `byte`, that has the continuation bit. */
 static inline uint64_t cfi_bytes_uleb_rest(struct cfi_bytes *b, uint8_t byte)
 {
 	uint64_t value = byte & 0x7f;
@@ -161,7 +161,7 @@ CFI_INLINE uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
 }
 
 /*
- * Reads an encoded pointer whose own address is `address`. Relative to text, data or function, and
+ * Reads an encoded pointer at the address `address`. Relative to text, data or function, and
  * indirect are bad, because no linker writes them for an address of code.
  */
 CFI_INLINE uint64_t cfi_bytes_pointer(struct cfi_bytes *b, uint8_t encoding, uint64_t address)

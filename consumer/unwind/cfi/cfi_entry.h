@@ -2,7 +2,7 @@
 /*
  * cfi_entry.h: reads the entries of call frame information. A common information entry (CIE)
  * describes the entries that refer to it; a frame description entry (FDE) covers one range of text.
- * Sources: DWARF 5 section 6.4.1; LSB Core 5.0 section 10.6.1 for what .eh_frame does differently.
+ * Sources: DWARF 5 section 6.4.1; LSB Core 5.0 section 10.6.1 for the differences of .eh_frame.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_CFI_CFI_ENTRY_H
 #define TROCAR_CONSUMER_UNWIND_CFI_CFI_ENTRY_H
@@ -49,7 +49,7 @@ bool cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *re
  */
 bool cfi_entry_cie(const struct cfi_section *s, uint64_t at, struct cfi_cie *ret_cie);
 
-/* Reads an FDE whose CIE is `cie`; false when it is malformed. */
+/* Reads an FDE of the CIE `cie`; false when it is malformed. */
 bool cfi_entry_fde(const struct cfi_section *s, const struct cfi_entry *entry,
 		   const struct cfi_cie *cie, struct cfi_fde *ret_fde);
 

@@ -35,8 +35,8 @@ bool cfi_expression_value(const uint8_t *expression, size_t bytes, bool with_cfa
 			  struct cfi_value *ret_value);
 
 /*
- * Recognises what linkers write for procedure linkage tables: sp + *ret_base, and 8 more from byte
- * *ret_limit of a 16-byte slot on, where the slot has pushed its number (binutils,
+ * Recognises the expressions that linkers write for procedure linkage tables: sp + *ret_base, and 8
+ * more from byte *ret_limit of a 16-byte slot on, where the slot has pushed its number (binutils,
  * bfd/elfxx-x86.c). False for any other expression.
  */
 bool cfi_expression_plt(const uint8_t *expression, size_t bytes, int64_t *ret_base,

@@ -12,7 +12,7 @@
 
 #define OLD_HEADER 12 /* "ZLIB", and the length as 8 bytes, the highest first */
 
-/* Reads the header at the section's start: its bytes, and the length of what follows. */
+/* Reads the header at the section's start: its bytes, and the length of the rest. */
 static int read_header(const struct elf_reader *e, const Elf64_Shdr *s, size_t *ret_header,
 		       uint64_t *ret_length)
 {

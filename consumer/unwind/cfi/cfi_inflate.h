@@ -14,9 +14,9 @@
 #define CFI_INFLATE_MAX (32u << 20) /* bytes of a section, compressed or not */
 
 /*
- * Reads the whole of section `s` of `e`, which is compressed as SHF_COMPRESSED says (gABI chapter
- * 4), or as its name .zdebug_* says ("ZLIB" and a length, binutils and Go before 1.19). 0 with
- * *ret_data, the caller's to free; -EFBIG (the section, or the length that it claims, exceeds
+ * Reads the whole of section `s` of `e`, which is compressed as by SHF_COMPRESSED (gABI chapter 4),
+ * or as by its name .zdebug_* ("ZLIB" and a length, binutils and Go before 1.19). 0 with *ret_data,
+ * the caller's to free; -EFBIG (the section, or the length that it claims, exceeds
  * CFI_INFLATE_MAX); -EPROTONOSUPPORT (compressed by another method than zlib's, such as zstd);
  * -EBADMSG (it is broken, or has another length than it claims); -ENOMEM; -errno of pread(2).
  */

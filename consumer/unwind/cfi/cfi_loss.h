@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi_loss.h: names what of call frame information no rule can describe; one row each in
+ * cfi_loss.h: names the parts of call frame information that no rule can describe; one row each in
  * cfi_losses.def.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_CFI_CFI_LOSS_H

@@ -300,7 +300,7 @@ static int (*const ops[])(struct cfi_program *p) = {
 };
 
 /*
- * Runs an instruction whose operands follow it. 0; 1: the address has advanced; -errno as
+ * Runs an instruction with operands that follow it. 0; 1: the address has advanced; -errno as
  * cfi_program_next.
  */
 static int run_whole(struct cfi_program *p, uint8_t op)

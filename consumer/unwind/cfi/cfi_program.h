@@ -43,7 +43,7 @@ enum cfi_kind {
 	CFI_OFFSET,	      /* saved at CFA + offset; of the CFA: register + offset */
 	CFI_VALUE_OFFSET,     /* is CFA + offset */
 	CFI_REGISTER,	      /* in another register */
-	CFI_EXPRESSION,	      /* saved where it says; of the CFA: its value */
+	CFI_EXPRESSION,	      /* saved at that place; of the CFA: its value */
 	CFI_VALUE_EXPRESSION, /* is the expression's value */
 };
 

@@ -89,7 +89,7 @@ static bool saved_at(const struct cfi_place *place, struct cfi_value *ret)
 		return false;
 	if (!cfi_expression_value(place->expression, place->expression_bytes, true, &v))
 		return false;
-	/* A register whose value is *(base + a) was saved at base + a. */
+	/* A register with the value *(base + a) was saved at base + a. */
 	if (v.memory != (place->kind == CFI_VALUE_EXPRESSION) || v.b != 0)
 		return false;
 	*ret = v;
@@ -123,7 +123,7 @@ static enum cfi_loss fp_of(const struct cfi_state *s, enum unwind_fp *ret_fp, in
 		return CFI_LOSS_NONE;
 	*ret_fp = UNWIND_FP_UNKNOWN;
 	if (s->fp.kind == CFI_UNDEFINED)
-		return CFI_LOSS_NONE; /* the file itself says that it is lost */
+		return CFI_LOSS_NONE; /* the file itself declares it lost */
 	if (!saved_at(&s->fp, &v) || !fits_int16(v.a) || v.base == CFI_BASE_NUMBER)
 		return CFI_LOSS_FRAME_POINTER;
 	*ret_fp = v.base == CFI_BASE_CFA  ? UNWIND_FP_CFA

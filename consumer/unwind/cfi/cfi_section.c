@@ -18,7 +18,7 @@
 /* Where call frame information begins, and its greatest possible length. */
 struct place {
 	uint64_t offset, bytes, address;
-	uint64_t hint;	 /* about its length, as the file says; 0: not known */
+	uint64_t hint;	 /* about its length, by the file; 0: not known */
 	bool open_ended; /* other data may follow it within `bytes` */
 };
 
@@ -30,7 +30,7 @@ void cfi_section_done(struct cfi_section *s)
 
 enum walk {
 	WALK_END,  /* at the terminator, or at the end of the room */
-	WALK_MORE, /* the next entry reaches beyond what was read */
+	WALK_MORE, /* the next entry reaches beyond the bytes read */
 	WALK_BAD,  /* the room is too small for the next entry */
 };
 

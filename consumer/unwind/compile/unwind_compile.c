@@ -17,7 +17,10 @@
 #define AHEAD	      8 /* FDEs */
 #define ROW_BYTES_MIN 4 /* bytes of call frame information per row: every file seen has more */
 
-/* The sections that a file may have: .eh_frame, and .debug_frame for what the first lacks. */
+/*
+ * The sections that a file may have: .eh_frame, and .debug_frame for functions that the first
+ * lacks.
+ */
 #define SECTIONS 2
 
 /* Set in the offset of an FDE of the second section. */
@@ -126,7 +129,7 @@ static int collect_fdes(struct compiler *c, uint32_t mark)
 	return 0;
 }
 
-/* Makes the rule of an unusual state and counts what no rule can describe. */
+/* Makes the rule of an unusual state and counts the parts that no rule can describe. */
 static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
 {
 	struct unwind_rule rule;

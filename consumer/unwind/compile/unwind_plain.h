@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_plain.h: runs the instructions of one function and makes its rows, as cfi_program.h and
- * cfi_rule.h do, for what nearly all functions have: the frame address is an offset from sp or fp,
- * the return address is at CFA - 8, and fp is unchanged or saved in the frame. The state is then a
- * rule all the time, and a step costs a few machine instructions. It refuses any other function,
- * which the caller gives to cfi_program.h and cfi_rule.h.
+ * cfi_rule.h do, for the instructions of nearly all functions: the frame address is an offset from
+ * sp or fp, the return address is at CFA - 8, and fp is unchanged or saved in the frame. The state
+ * is then a rule all the time, and a step costs a few machine instructions. It refuses any other
+ * function, which the caller gives to cfi_program.h and cfi_rule.h.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_PLAIN_H
 #define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_PLAIN_H

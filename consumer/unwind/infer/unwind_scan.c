@@ -183,7 +183,7 @@ static bool does_return(struct scanner *s, uint32_t start)
 
 /*
  * Finds the functions that return. At first none does. A function with a way out returns; then so
- * may functions whose way out comes after a call of it, so repeats until nothing changes.
+ * may functions that return only after a call of it, so repeats until nothing changes.
  */
 static void find_returning(struct scanner *s)
 {
@@ -357,7 +357,7 @@ static bool begins_signal(const struct scanner *s, uint32_t offset)
 	return at != 0 && at != DEAD && s->frames[at - 1].kind == UNWIND_FRAME_SIGNAL;
 }
 
-/* Appends a row for each change; padding belongs to what is before it. */
+/* Appends a row for each change; padding belongs to the code before it. */
 static int put_rows(const struct scanner *s, struct unwind_rules *rules, uint32_t limit,
 		    struct unwind_table *table)
 {

@@ -28,7 +28,7 @@ void unwind_builds_done(struct unwind_builds *b)
 	unwind_pool_done(&b->pool);
 }
 
-/* Gives up a build that nobody holds. */
+/* Gives up a build without a holder. */
 static int give_up(struct unwind_builds *b, struct unwind_build *build)
 {
 	int r = unwind_pool_give(&b->pool, build->first, build->elements);
@@ -43,7 +43,7 @@ static int give_up(struct unwind_builds *b, struct unwind_build *build)
 	return 0;
 }
 
-/* Returns the build unused for longest among those that nobody holds, or NULL. */
+/* Returns the build unused for longest among those without a holder, or NULL. */
 static struct unwind_build *find_oldest(const struct unwind_builds *b)
 {
 	struct unwind_build *best = NULL;
@@ -78,7 +78,7 @@ static int find_free(struct unwind_builds *b, struct unwind_build **ret_build)
 	return r;
 }
 
-/* Takes room in the pool; gives up builds that nobody holds until there is enough. */
+/* Takes room in the pool; gives up builds without a holder until there is enough. */
 static int make_room(struct unwind_builds *b, uint32_t elements, uint32_t *ret_first)
 {
 	while (unwind_pool_take(&b->pool, elements, ret_first) < 0) {

@@ -14,7 +14,8 @@
 /* A build. Its index in the list is the number by which the kernel side knows it. */
 struct unwind_build {
 	bool live;
-	uint32_t epoch; /* grows when it is given up: who remembers the number compares it */
+	uint32_t epoch; /* grows when it is given up: a caller that remembers the number compares it
+			 */
 	uint32_t holds;
 	uint64_t used;		  /* sequence number of the last hold */
 	uint32_t first, elements; /* in the pool */
@@ -50,13 +51,13 @@ int unwind_builds_add(struct unwind_builds *b, const struct unwind_layout *layou
 		      struct unwind_build **ret_build);
 
 /*
- * Writes the rows and the page index of a build that nobody reads yet to the pool of `pool_fd`, and
+ * Writes the rows and the page index of a build without a reader yet to the pool of `pool_fd`, and
  * their places to *file. 0 or -errno of mmap(2). Needs no lock.
  */
 int unwind_builds_write(const struct unwind_build *build, const struct unwind_table *t, int pool_fd,
 			struct unwind_file *file);
 
-/* Removes a build that was just added and whose rows could not be written. */
+/* Removes a build that was just added, after its rows could not be written. */
 void unwind_builds_remove(struct unwind_builds *b, struct unwind_build *build);
 
 void unwind_builds_hold(struct unwind_builds *b, struct unwind_build *build);

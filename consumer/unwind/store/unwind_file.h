@@ -25,7 +25,7 @@ struct unwind_layout {
 	bool fixed; /* the program runs at the addresses of its file (ET_EXEC) */
 	uint8_t build_id[BUILD_ID_BYTES_MAX];
 	uint8_t build_id_bytes; /* 0: none */
-	uint64_t digest;	/* of what rows are made from (elf_digest.h); 0: not known */
+	uint64_t digest; /* of the sections that rows are made from (elf_digest.h); 0: not known */
 };
 
 /*

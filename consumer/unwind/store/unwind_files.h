@@ -75,7 +75,7 @@ void unwind_files_release(struct unwind_files *f, uint32_t number);
 /* Whether the thread is about to read the module's file, or reads it now. */
 bool unwind_files_is_pending(struct unwind_files *f, const struct module *module);
 
-/* Drops what is known of the modules that symbols_forget has just forgotten. */
+/* Drops the state of the modules that symbols_forget has just forgotten. */
 void unwind_files_forget(struct unwind_files *f);
 
 /* Call when rows have been released to make room: files that found none may be requested again. */
