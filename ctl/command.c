@@ -399,7 +399,7 @@ static int check_words(const struct command *command, const struct options *opti
 	return -EINVAL;
 }
 
-/* Makes what stands in place of a file the standard input. Returns enum command_exit. */
+/* Makes the source that replaces a file the standard input. Returns enum command_exit. */
 static int replace_files(const struct options *options, const char *command, bool files)
 {
 	if (!options->last && !options->journal)

@@ -12,7 +12,7 @@ static int confine_process(enum confine what)
 {
 	int r;
 
-	if (what == CONFINE_RESOLVER) /* hardened as what it was forked from */
+	if (what == CONFINE_RESOLVER) /* hardened as its parent */
 		return policy_seccomp(POLICY_RESOLVER);
 	r = policy_harden();
 	return r < 0 ? r

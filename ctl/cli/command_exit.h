@@ -5,7 +5,7 @@
 
 enum command_exit {
 	COMMAND_FINE = 0,
-	COMMAND_FAILED = 1,	 /* the agent said no, or a file could not be read */
+	COMMAND_FAILED = 1,	 /* the agent refused, or a file could not be read */
 	COMMAND_USAGE = 2,	 /* the command line */
 	COMMAND_UNREACHABLE = 3, /* no agent at the socket, or no answer from it */
 	COMMAND_HELD = 4,	 /* the agent began no session: cooldown, budget, one runs */

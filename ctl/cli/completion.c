@@ -54,7 +54,7 @@ static const struct {
 	{ "SIGNAL", { WORDS, signals } },
 };
 
-/* By the option, where its value's name says less. */
+/* By the option, where its value's name is less precise. */
 static const struct {
 	const char *option, *name;
 } precise[] = {
@@ -258,7 +258,7 @@ static void zsh_text(const char *text, const char *special, FILE *out)
 	}
 }
 
-/* The part of a specification that says what stands there: ":PATH:_files". */
+/* The part of a specification that describes the word there: ":PATH:_files". */
 static void zsh_values(const char *name, struct values values, FILE *out)
 {
 	fprintf(out, ":%s:", name);
@@ -386,7 +386,7 @@ static void fish_text(const char *text, FILE *out)
 	fputc('\'', out);
 }
 
-/* The switches that say what stands there, and " -x" or " -r" where something must. */
+/* The switches that describe the word there, and " -x" or " -r" where one is required. */
 static void fish_values(struct values values, bool must, FILE *out)
 {
 	if (values.kind == FILES || values.kind == FOLDERS) {

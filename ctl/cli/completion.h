@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * completion.h: prints what a shell needs to complete the command line of `trocar`. The commands
- * come from the table of ctl/command.c, the options from options.h, so a new row is completed
- * without another word.
+ * completion.h: prints the shell's completion of the command line of `trocar`. The commands come
+ * from the table of ctl/command.c, the options from options.h, so a new row is completed without
+ * another word.
  */
 #ifndef TROCAR_CTL_CLI_COMPLETION_H
 #define TROCAR_CTL_CLI_COMPLETION_H

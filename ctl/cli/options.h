@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* options.h: the command line of `trocar`, without what its words mean. */
+/* options.h: the command line of `trocar`, without the meaning of its words. */
 #ifndef TROCAR_CTL_CLI_OPTIONS_H
 #define TROCAR_CTL_CLI_OPTIONS_H
 
@@ -13,7 +13,7 @@
 #define OPTIONS_DIRS_MAX 16
 #define OPTIONS_PID_MAX	 4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
 
-/* By these a command says which options it takes. */
+/* A command selects its options by these. */
 enum option {
 	OPTION_JSON,
 	OPTION_SOCKET,
@@ -59,7 +59,7 @@ enum option {
 
 #define OPTION_BIT(option) (1ULL << (option))
 
-/* What every command takes, and what those take that ask the agent. */
+/* Options of every command, and of those that ask the agent. */
 #define OPTIONS_HELP   (OPTION_BIT(OPTION_HELP) | OPTION_BIT(OPTION_VERSION))
 #define OPTIONS_COMMON (OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP)
 #define OPTIONS_ALL    UINT64_MAX
@@ -90,13 +90,13 @@ struct options {
 
 /*
  * Parses the arguments behind the program's name, of which the options in `bits` are taken, options
- * and words in any order; "--" ends the options. 0; -EINVAL after saying on `err` in one line what
- * is wrong, behind the word `command` where it is not NULL.
+ * and words in any order; "--" ends the options. 0; -EINVAL after one line on `err` with the fault,
+ * after the word `command` where it is not NULL.
  */
 int options_parse(const char *command, uint64_t bits, int argc, char *const argv[], FILE *out,
 		  FILE *err, struct options *ret_options);
 
-/* All options, for whoever lists them. */
+/* All options, for callers that list them. */
 const struct option_table *options_table(void);
 
 /* Prints the options of the set `bits`, one per line. */

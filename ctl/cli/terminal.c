@@ -32,7 +32,7 @@ static void parse_columns(const char *text, uint64_t *columns)
 		*columns = number;
 }
 
-/* The window knows best; what the environment says may be of another one. */
+/* The window knows best; the environment may be that of another one. */
 static unsigned int find_columns(int fd, bool is_one)
 {
 	uint64_t columns = is_one ? TERMINAL_COLUMNS : 0;

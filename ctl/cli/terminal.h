@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define TERMINAL_COLUMNS_MIN 40	      /* what is narrower is treated as this */
-#define TERMINAL_COLUMNS     80	      /* of a terminal that does not say */
+#define TERMINAL_COLUMNS     80	      /* of a terminal without a known width */
 #define TERMINAL_OFF	     "\x1b[m" /* ends a style; each that begins one is longer */
 
 struct terminal {
@@ -35,9 +35,9 @@ enum terminal_style {
 };
 
 /*
- * Finds what `out` is. Without a terminal lines are as long as $COLUMNS says, which a program like
- * a pager's caller may export, or without bound. $NO_COLOR (no-color.org) and TERM=dumb mean no
- * colours; LC_ALL, LC_CTYPE and LANG say whether the characters are UTF-8, as in locale(7).
+ * Finds the properties of `out`. Without a terminal the line length is $COLUMNS, which a program
+ * like a pager's caller may export, or unbounded. $NO_COLOR (no-color.org) and TERM=dumb mean no
+ * colours; LC_ALL, LC_CTYPE and LANG decide whether the characters are UTF-8, as in locale(7).
  */
 void terminal_find(FILE *out, struct terminal *ret_terminal);
 
@@ -48,7 +48,7 @@ const struct terminal *terminal_get(void);
 /* Returns the length of lines; where they have no bound, `otherwise`. */
 unsigned int terminal_columns(unsigned int otherwise);
 
-/* Returns what begins and ends a style: "" without colours. */
+/* Returns the sequence that begins and ends a style: "" without colours. */
 const char *terminal_on(enum terminal_style style);
 const char *terminal_off(void);
 

@@ -11,7 +11,7 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/utf8.h"
 
-/* What a column of names keeps, and what it keeps at least where nothing else gives way. */
+/* The width that a column of names keeps, and its least width where nothing else gives way. */
 #define NAME_COLUMNS	   24
 #define NAME_COLUMNS_LEAST 8
 
@@ -256,8 +256,8 @@ static bool narrow_columns(const struct text_table *table, struct layout *l, uns
 }
 
 /*
- * Names become shorter first, then what the table can do without goes, the last one first; then
- * names become as short as they can.
+ * Names become shorter first, then optional columns go, the last one first; then names become as
+ * short as they can.
  */
 static void fit_columns(const struct text_table *table, struct layout *l, unsigned int indent)
 {

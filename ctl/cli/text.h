@@ -21,12 +21,15 @@ char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES]);
 char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES]);
 
 /*
- * A new copy in which what utf8_is_control knows (control characters, bidirectional controls) and
- * bytes that are no UTF-8 stand as "\x1b". The caller frees; NULL: no memory.
+ * A new copy in which the characters of utf8_is_control (control characters, bidirectional
+ * controls) and bytes that are no UTF-8 are written as "\x1b". The caller frees; NULL: no memory.
  */
 char *text_tame(const char *text, size_t bytes);
 
-/* Prints JSON text, with what of utf8_is_control JSON lets through (DEL, C1, ...) as "\u009b". */
+/*
+ * Prints JSON text, with the characters of utf8_is_control that JSON allows (DEL, C1, ...) as
+ * "\u009b".
+ */
 void text_json(FILE *out, const char *json, size_t bytes);
 
 /* The same, a line for each member and element, indented by two blanks a level. */
@@ -38,10 +41,10 @@ struct text_table {
 	char **cells; /* owned, as are its strings; NULL prints as "-" */
 	size_t count, space;
 	uint32_t spare; /* bits of the columns that may be left out where lines are short */
-	uint32_t rigid; /* bits of the columns whose cells stay whole */
-	uint32_t ends;	/* bits of the columns whose cells lose their end, not their middle */
+	uint32_t rigid; /* bits of the columns with cells that stay whole */
+	uint32_t ends;	/* bits of the columns with cells that lose their end, not their middle */
 	bool headless;
-	bool failed; /* no memory: text_table_print says so */
+	bool failed; /* no memory: text_table_print reports it */
 };
 
 /* The ending of a word of which there are n: "" or "s". */

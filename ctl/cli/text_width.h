@@ -18,13 +18,12 @@ unsigned int text_width(const char *text);
 size_t text_width_step(const char *text, unsigned int *ret_columns);
 
 /*
- * Takes out of the middle what is more than `columns` (at least 3) and puts an ellipsis there: both
- * ends of a name tell most. Takes `text` over and returns it, or the shorter one; without memory it
- * stays as it is.
+ * Shortens to `columns` (at least 3) with an ellipsis in the middle: both ends of a name identify
+ * it best. Takes `text` over and returns it, or the shorter one; without memory it stays as it is.
  */
 char *text_width_shorten(char *text, unsigned int columns);
 
-/* The same, but what is more goes at the end: of a chain of callers the begin tells most. */
+/* The same, with the ellipsis at the end: the begin of a chain of callers is most useful. */
 char *text_width_cut(char *text, unsigned int columns);
 
 #endif

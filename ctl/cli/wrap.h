@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wrap.h: a stream that breaks long lines at blanks, so that whoever prints a sentence need not
- * know how wide the terminal is. What follows stands below the text of the line: behind its
- * indentation, or behind the last wide gap at its begin ("  --json      print the ...").
+ * wrap.h: a stream that breaks long lines at blanks, so that a caller that prints a sentence need
+ * not know the width of the terminal. What follows stands below the text of the line: behind its
+ * indentation, or behind the last wide gap at its begin (" --json print the ...").
  */
 #ifndef TROCAR_CTL_CLI_WRAP_H
 #define TROCAR_CTL_CLI_WRAP_H

@@ -116,7 +116,7 @@ static void print_refusal(const struct options *options, const char *message)
 	fputs(message, options->err);
 }
 
-/* The agent said no. Faults of a rules file are named one by one; `file` is NULL elsewhere. */
+/* The agent refused. Faults of a rules file are named one by one; `file` is NULL elsewhere. */
 static int explain_refusal(const struct options *options, const struct client_answer *answer,
 			   const char *file)
 {
@@ -167,7 +167,7 @@ static int ask_agent(const struct options *options, const char *method, const st
 	return COMMAND_FINE;
 }
 
-/* Asks for what the status is shown beside: what is not answered is left out. */
+/* Asks for the data shown next to the status: what is not answered is left out. */
 static void ask_more(int fd, const char *method, struct client_answer *ret_answer)
 {
 	if (fd >= 0 && client_ask(fd, method, NULL, ret_answer) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * calls.h: what each command does: asks the agent and shows its answer. `arguments` are the words
- * behind the command's own, as many as its row in command.c says. All return enum command_exit.
+ * after the command's own, as many as its row in command.c has. All return enum command_exit.
  */
 #ifndef TROCAR_CTL_CLIENT_CALLS_H
 #define TROCAR_CTL_CLIENT_CALLS_H
@@ -21,18 +21,21 @@ const char *calls_socket(const struct options *options);
 
 /*
  * Reads a rules file, "-" for standard input. On COMMAND_FINE the text is the caller's; else it has
- * said what is wrong.
+ * printed the fault.
  */
 int calls_read_rules(const struct options *options, const char *file, char **ret_text,
 		     size_t *ret_bytes);
 
-/* Whether client_open's error means: nobody is there, or nobody whom the caller may ask. */
+/* Whether client_open's error means: there is no agent, or none that the caller may ask. */
 bool calls_is_absent(int error);
 
-/* A new text without newline: where no agent is, why, and what to check. NULL: no memory. */
+/*
+ * A new text without newline: where no agent is, the reason, and the thing to check. NULL: no
+ * memory.
+ */
 char *calls_absence(const struct options *options, int error);
 
-/* Says why there is no answer: one line, with what to check. Returns enum command_exit. */
+/* Says why there is no answer: one line, with the thing to check. Returns enum command_exit. */
 int calls_explain(const struct options *options, int error);
 
 /* Prints a node of the answer as one line of JSON. */

@@ -35,7 +35,7 @@ static void capture_done(struct capture *c)
 	subscription_done(&c->lines);
 }
 
-/* The names between commas; the agent says which it does not know. */
+/* The names between commas; the agent names unknown ones. */
 static void write_signals(const char *names, struct jsonw *params)
 {
 	jsonw_array(params, "signals");

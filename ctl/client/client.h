@@ -30,7 +30,7 @@ struct client_answer {
 
 /*
  * Connects to the socket `path`. The descriptor serves one call after the other; the caller closes
- * it. -ETIMEDOUT, else what socket(2) and connect(2) say.
+ * it. -ETIMEDOUT, else the -errno of socket(2) and connect(2).
  */
 int client_open(const char *path);
 
@@ -38,7 +38,7 @@ int client_open(const char *path);
  * Calls `method` with `params` (JSON text of an object, NULL for none). 0 when the agent answered,
  * be it an error. -EMSGSIZE: the request is longer than the agent takes; -EPROTO: what came back is
  * no answer; -ETIMEDOUT; -EPIPE: closed without an answer. After a failure the connection is of no
- * more use. Before the first answer the program gives up what it does not need (confine.h).
+ * more use. Before the first answer the program gives up unneeded privileges (confine.h).
  */
 int client_ask(int fd, const char *method, const struct jsonw *params,
 	       struct client_answer *ret_answer);

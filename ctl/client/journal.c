@@ -21,7 +21,7 @@ static _Noreturn void become_journalctl(int output_fd)
 	_exit(COMMAND_FAILED);
 }
 
-/* 0 or -errno. Nobody waits for the child: where its input ends the reading ends. */
+/* 0 or -errno. The child is not waited for: where its input ends the reading ends. */
 static int read_from_child(void)
 {
 	int ends[2], e = 0;

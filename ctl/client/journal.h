@@ -6,9 +6,9 @@
 #include "ctl/cli/options.h"
 
 /*
- * Makes what journalctl(1) prints of the unit trocar-consumer this process's standard input. Call
- * it before the program gives up what it does not need (confine.h). Returns enum command_exit; what
- * is wrong is said on the options' `err`, by journalctl itself on standard error.
+ * Makes the output of journalctl(1) for the unit trocar-consumer this process's standard input.
+ * Call it before the program gives up unneeded privileges (confine.h). Returns enum command_exit; a
+ * fault is printed on the options' `err`, by journalctl itself on standard error.
  */
 int journal_read(const struct options *options);
 

@@ -88,7 +88,10 @@ static bool find_programs(struct keeper *k)
 	return true;
 }
 
-/* Whether a process is this user: of another capture, or of whoever else takes such numbers. */
+/*
+ * Whether a process is this user: of another capture, or of another program that takes such
+ * numbers.
+ */
 static bool is_running(uid_t id)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc");
@@ -102,7 +105,10 @@ static bool is_running(uid_t id)
 	return !dir;
 }
 
-/* Whether no account has this number, systemd has given it to no service, and nobody is it now. */
+/*
+ * Whether no account has this number, systemd has given it to no service, and no process has it
+ * now.
+ */
 static bool is_free(uid_t id)
 {
 	char note[64];
@@ -150,7 +156,7 @@ static bool make_folder(struct keeper *k)
 
 /*
  * Starts a program with its words in the pipe, which it does not wait for when it is full. Its pid;
- * 0: it was said why not.
+ * 0: the reason was printed.
  */
 static pid_t start_program(const struct keeper *k, const char *const words[])
 {
@@ -179,7 +185,7 @@ static pid_t start_program(const struct keeper *k, const char *const words[])
 	return 0;
 }
 
-/* Takes the words that are in the pipe, at most what it holds, and keeps the last ones. */
+/* Takes the text in the pipe, at most its capacity, and keeps the end. */
 static void take_said(struct keeper *k)
 {
 	char text[SAID_BYTES];
@@ -243,7 +249,9 @@ static bool is_over(struct keeper *k, int timeout_ms)
 	return ends[0].revents != 0;
 }
 
-/* Looks every little while whether it is ready; false, and it is said why, when that will not be.
+/*
+ * Looks every little while whether it is ready; false, after the reason was printed, when that will
+ * not be.
  */
 static bool wait_until(struct keeper *k, bool (*is_ready)(const struct keeper *k), pid_t *pid,
 		       const char *program)
@@ -354,8 +362,10 @@ static void remove_folder(const struct keeper *k)
 		fprintf(stderr, "trocar: %s stays: %s\n", k->folder, strerror(errno));
 }
 
-/* Waits for the end that is asked for; false, and it is said, where the consumer came to one
- * before. */
+/*
+ * Waits for the end that is asked for; false, after it was printed, where the consumer came to one
+ * before.
+ */
 static bool keep_agent(struct keeper *k)
 {
 	while (!is_over(k, -1))
@@ -366,7 +376,7 @@ static bool keep_agent(struct keeper *k)
 	return false;
 }
 
-/* It ends when the command does, whatever that one is told, or it would leave all behind. */
+/* It ends when the command does, on any signal of the command, or it would leave all behind. */
 static void shield_keeper(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };

@@ -6,9 +6,9 @@
 #include "ctl/cli/options.h"
 
 /*
- * Asks the agent for the lines of the session whose id begins with `session`, NULL for the last
- * that ended, and makes them this process's standard input. Returns enum command_exit; what is
- * wrong, and that some lines are gone, is said on the options' `err`.
+ * Asks the agent for the lines of the session with an id that begins with `session`, NULL for the
+ * last that ended, and makes them this process's standard input. Returns enum command_exit; faults
+ * and missing lines are printed on the options' `err`.
  */
 int kept_read(const struct options *options, const char *session);
 

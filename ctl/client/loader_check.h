@@ -9,8 +9,8 @@
 #include "ctl/cli/options.h"
 
 /*
- * Runs `trocar-loader check` (programs.h says where it is) and prints on options->out what it
- * prints; its messages go to stderr. Nothing may be confined before. Returns an enum command_exit:
+ * Runs `trocar-loader check` (programs.h finds it) and prints its output on options->out; its
+ * messages go to stderr. Nothing may be confined before. Returns an enum command_exit:
  * COMMAND_FAILED also where something required is missing.
  */
 int loader_check_call(const struct options *options, const char *const *arguments);

@@ -19,7 +19,7 @@ bool own_agent_fits(const struct options *options, int error)
 	       !(named && *named) && geteuid() == 0;
 }
 
-/* Reads until the keeper has something to say. Whether it had. */
+/* Reads until the keeper has a message. Whether it had. */
 static bool hear_keeper(int fd)
 {
 	char byte;

@@ -27,10 +27,10 @@ struct own_agent {
 bool own_agent_fits(const struct options *options, int error);
 
 /*
- * Starts one, and says so on `options->err`; it answers at ret_agent->socket to root alone. What is
- * captured is most of all the file `program` ("": not known), whose folder it may read for names.
- * Before confine_now: it runs programs. Returns enum command_exit; what failed is said. End it with
- * own_agent_done, also after a failure.
+ * Starts one, and reports this on `options->err`; it answers at ret_agent->socket to root alone.
+ * What is captured is most of all the file `program` ("": not known); it may read the process's
+ * folder for names. Before confine_now: it runs programs. Returns enum command_exit; the failure is
+ * printed. End it with own_agent_done, also after a failure.
  */
 int own_agent_start(const struct options *options, const char *program,
 		    struct own_agent *ret_agent);

@@ -7,7 +7,7 @@
 
 #include "shared/json/json_node.h"
 
-/* Returns what stands at the end of a path; NULL where it leads nowhere, or to null. */
+/* Returns the last part of a path; NULL where it leads nowhere, or to null. */
 const struct json_node *paths_get(const struct json_node *object, const char *path);
 
 /* Returns the number there; 0 where there is none. */

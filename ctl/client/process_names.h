@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* process_names.h: the names that processes have now, for who wrote another one. */
+/* process_names.h: the present names of processes, for a user that wrote another one. */
 #ifndef TROCAR_CTL_CLIENT_PROCESS_NAMES_H
 #define TROCAR_CTL_CLIENT_PROCESS_NAMES_H
 

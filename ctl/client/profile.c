@@ -62,7 +62,7 @@ static bool is_number(const char *word)
 	return *word && word[strspn(word, "0123456789")] == '\0';
 }
 
-/* At most one form: folded stacks, or what an option asks for. */
+/* At most one form: folded stacks, or the form that an option selects. */
 static int check_form(const struct options *o)
 {
 	if (o->report + o->pprof + o->svg + o->jsonl > 1) {
@@ -113,7 +113,7 @@ static bool has_cgroup(const char *cgroup)
 	return access(path, F_OK) == 0 || errno != ENOENT;
 }
 
-/* A wrong number or path is said before the agent is asked for anything. */
+/* A wrong number or path is reported before the first request to the agent. */
 static int find_target(const struct profile *p)
 {
 	const char *cgroup = p->options->cgroup;
@@ -128,7 +128,7 @@ static int find_target(const struct profile *p)
 	return COMMAND_FAILED;
 }
 
-/* Asks for something of the session. 0, also when it is refused; what client_ask says. */
+/* Asks for something of the session. 0, also when it is refused; the value of client_ask. */
 static int ask_of_session(struct profile *p, const char *method)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
@@ -259,7 +259,7 @@ static void take_signals(void)
 	sigaction(SIGHUP, &action, NULL);
 }
 
-/* A second Ctrl-C ends the command; SIGTERM does not, which a command's end is told by. */
+/* A second Ctrl-C ends the command; SIGTERM does not, which a command ends by. */
 static void let_interrupt(void)
 {
 	const struct sigaction action = { .sa_handler = SIG_DFL };
@@ -326,7 +326,7 @@ static void say_samples(const struct profile *p, const struct view *view)
 		text_s(samples), p->pid ? " of the process" : "", title ? title : "-");
 }
 
-/* What was captured, and what is missing in it. */
+/* The captured samples, and the losses. */
 static void say_account(struct profile *p, const struct view *view)
 {
 	const struct store *s = &p->input.store;
@@ -376,7 +376,7 @@ static int print_stacks(struct profile *p)
 	return p->agent.omitted ? COMMAND_FAILED : input_status(&p->input);
 }
 
-/* A report is of the whole session; a profile of what ran meanwhile. */
+/* A report is of the whole session; a profile of CPU time in the meantime. */
 static struct select choose_lines(const struct profile *p)
 {
 	struct select s = { .session = p->session, .until_ns = UINT64_MAX };

@@ -24,7 +24,7 @@ struct running {
 	char name[NAME_BYTES]; /* of the cgroup, below the mount */
 	char folder[PATH_MAX], program[PATH_MAX];
 	pid_t command, capture;
-	int failed[2]; /* a pipe: a byte comes where the command did not become what it should */
+	int failed[2]; /* a pipe: a byte comes where the command did not start */
 };
 
 static bool is_program(const char *file)
@@ -97,14 +97,14 @@ static _Noreturn void fail_command(const struct running *r, const char *what)
 	_exit(NOT_RUN);
 }
 
-/* Becomes the command once the session runs; what it prints is not what is captured. */
+/* Becomes the command once the session runs; its printing is not captured. */
 static _Noreturn void become_command(const struct running *r, const char *const *command,
 				     int started_fd)
 {
 	char byte;
 
 	if (read(started_fd, &byte, 1) != 1)
-		_exit(NOT_RUN); /* there is no session, which was said */
+		_exit(NOT_RUN); /* there is no session, which was reported */
 	/* Not before: the wait above would be in the capture. */
 	if (!enter_cgroup(r))
 		fail_command(r, r->name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * profile_command.h: runs a command in a cgroup of its own, for whoever captures that cgroup. Three
- * processes: this one, the command, and the one that asks the agent, which may do little else from
- * its first answer on (confine.h).
+ * profile_command.h: runs a command in a cgroup of its own, for a caller that captures that cgroup.
+ * Three processes: this one, the command, and the one that asks the agent, which may do little else
+ * from its first answer on (confine.h).
  */
 #ifndef TROCAR_CTL_CLIENT_PROFILE_COMMAND_H
 #define TROCAR_CTL_CLIENT_PROFILE_COMMAND_H
@@ -18,8 +18,8 @@ typedef int (*profile_command_capture)(const struct options *options, const char
 				       const char *program, int started_fd);
 
 /*
- * Runs `command` (NULL ends it) with its output on standard error while `capture` runs. Returns
- * what `capture` did, or COMMAND_FAILED after saying why it could not be run.
+ * Runs `command` (NULL ends it) with its output on standard error while `capture` runs. Returns the
+ * value of `capture`, or COMMAND_FAILED after printing why it could not be run.
  */
 int profile_command_run(const struct options *options, const char *const *command,
 			profile_command_capture capture);

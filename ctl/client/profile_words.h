@@ -6,8 +6,8 @@
 #include "ctl/cli/options.h"
 
 /*
- * Whether the words of a command, NULL behind them, came behind "--". False after saying on
- * options->err what would be right: the PID that has this name, or the "--".
+ * Whether the words of a command, NULL behind them, came behind "--". False after printing the
+ * right form on options->err: the PID that has this name, or the "--".
  */
 bool profile_words_command(const struct options *options, const char *const *arguments);
 

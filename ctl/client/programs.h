@@ -8,9 +8,9 @@
 enum program { PROGRAM_LOADER, PROGRAM_CONSUMER, PROGRAM_ACTIVATE };
 
 /*
- * Writes the path of a program: what $TROCAR_LOADER or $TROCAR_CONSUMER says, else where it is
- * installed; where it is not, beside the command, as a built tree has it. Returns `path`, which
- * names the installed place where the program is nowhere.
+ * Writes the path of a program: the path in $TROCAR_LOADER or $TROCAR_CONSUMER, else the installed
+ * one; where it is not, beside the command, as a built tree has it. Returns `path`, which names the
+ * installed place where the program is nowhere.
  */
 const char *program_path(enum program program, char path[PATH_MAX]);
 

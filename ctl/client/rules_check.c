@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What needs privileges or files happens first: the names of processes, the rules file, the
- * connection. Then the program gives up what it does not need, and parses.
+ * connection. Then the program gives up unneeded privileges, and parses.
  */
 #include "ctl/client/rules_check.h"
 
@@ -29,7 +29,7 @@ struct check {
 	char *text; /* owned */
 	size_t bytes;
 	struct process_names names;
-	int fd;	   /* owned; -1: no agent is asked, because of `why` (NULL: nobody wants it) */
+	int fd;	   /* owned; -1: no agent is asked, because of `why` (NULL: it is not wanted) */
 	char *why; /* owned */
 	struct rules *rules; /* owned */
 	struct rules_faults faults, warnings;
@@ -182,7 +182,7 @@ static void write_advice(const struct check *c, const struct rule *r, FILE *out)
 			r->comm_exact ? "comm" : "comm_prefix", near);
 }
 
-/* A warning as of the parser, about what is there now. */
+/* A warning as of the parser, about the present processes. */
 static int warn_unmatched(struct check *c, size_t at, struct rules_fault *ret_warning)
 {
 	const struct rule *r = &c->rules->rules[at];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rules_check.h: the command `rules check`: reads a rules file with the agent's own parser, and
- * asks the agent, where there is one, only what the rules would match. Returns enum command_exit.
+ * asks the agent, where there is one, only for the rules' matches. Returns enum command_exit.
  */
 #ifndef TROCAR_CTL_CLIENT_RULES_CHECK_H
 #define TROCAR_CTL_CLIENT_RULES_CHECK_H

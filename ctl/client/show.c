@@ -30,7 +30,7 @@ struct shown {
 	const struct column *columns;
 	unsigned int n;
 	unsigned int spare; /* columns from this one on may be left out where lines are short */
-	uint32_t rigid;	    /* bits of columns whose cells stay whole */
+	uint32_t rigid;	    /* bits of columns with cells that stay whole */
 	const char *none;   /* is printed where there are no items */
 };
 
@@ -171,7 +171,7 @@ static bool has_name(const struct json_node *names, const char *key)
 	return false;
 }
 
-/* Who holds how much; '!' behind what is the owner's whole share or more. */
+/* The holdings of each owner; '!' after a value that is the owner's whole share or more. */
 static int show_owners(const struct json_node *owners, FILE *out)
 {
 	static const struct column columns[] = {

@@ -16,7 +16,7 @@
 #include "shared/tools/macro.h"
 
 #define LINES	   12
-#define LINES_KEPT 4 /* the head, those above watches and sessions, what was lost */
+#define LINES_KEPT 4 /* the head, those above watches and sessions, the losses */
 #define FAULTS_TOP 3
 
 /* Faults as they are found, a line for each. */
@@ -47,7 +47,7 @@ static void put_age(const struct json_node *status, const char *path, FILE *out)
 	fputs(text_duration_us(MIN(ms, UINT64_MAX / 1000) * 1000, text), out);
 }
 
-/* The file on disk is not what is in force. */
+/* The file on disk is not the set in force. */
 static void find_refused(const struct json_node *status, struct faults *f)
 {
 	uint64_t faults = paths_number(status, "rules_refused.faults");
@@ -170,7 +170,7 @@ static void find_out_of_scope(const struct json_node *status, struct faults *f)
 			refused, refused == 1 ? "" : "s");
 }
 
-/* What somebody at 3 a.m. must not overlook, the worst first. */
+/* The faults that an operator at 3 a.m. must not overlook, the worst first. */
 static void find_faults(const struct json_node *status, struct faults *f)
 {
 	find_refused(status, f);
@@ -203,7 +203,9 @@ static void put_count(const struct json_node *status, const char *path, const ch
 	fprintf(out, "%" PRIu64 " %s", n, n == 1 ? one : many);
 }
 
-/* The stalls of a watch, on what it stalled most: "io 4.6 s". What cannot be read is no "no stall".
+/*
+ * The stalls of a watch, by the resource with most of them: "io 4.6 s". What cannot be read is no
+ * "no stall".
  */
 static char *name_stall(const struct json_node *watch)
 {
@@ -272,7 +274,7 @@ static void add_session(struct text_table *table, const struct json_node *sessio
 	text_table_add(table, member_text_value("reason", paths_get(session, "reason")));
 }
 
-/* How a list is shown: at most so many rows, the last of which may say how many more there are. */
+/* How a list is shown: at most this many rows, and the last may have the number of the others. */
 struct rows {
 	unsigned int top;
 	uint32_t rigid; /* as of struct text_table */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * show_status.h: how the agent is, on half a terminal: whether it is well and why not, what it
- * watches, its last sessions, what it has lost.
+ * show_status.h: how the agent is, on half a terminal: whether it is well or the reason, its
+ * watches, its last sessions, its losses.
  */
 #ifndef TROCAR_CTL_CLIENT_SHOW_STATUS_H
 #define TROCAR_CTL_CLIENT_SHOW_STATUS_H

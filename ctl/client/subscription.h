@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * subscription.h: follows the agent's lines over one connection (docs/control.md, "subscribe and
- * lines"), on which the caller also asks for what is to be followed. Functions that return an int
- * return enum command_exit and say themselves what failed.
+ * lines"), on which the caller also makes the request to follow. Functions that return an int
+ * return enum command_exit and print the failure themselves.
  */
 #ifndef TROCAR_CTL_CLIENT_SUBSCRIPTION_H
 #define TROCAR_CTL_CLIENT_SUBSCRIPTION_H
@@ -28,7 +28,7 @@ struct subscription {
 };
 
 /*
- * Takes one line: an object, whose text is answer->line + line->offset, line->extent bytes long. 0,
+ * Takes one line: an object; its text is answer->line + line->offset, line->extent bytes long. 0,
  * or -errno, which ends the following.
  */
 typedef int (*subscription_take)(void *context, const struct client_answer *answer,
@@ -46,7 +46,7 @@ int subscription_ask(struct subscription *s, const char *method, const struct js
 
 /*
  * Asks once for lines and gives each to `take`. *ret_more: there are more at once. *ret_error is 0,
- * or with COMMAND_FAILED what `take` returned, which is not said yet.
+ * or with COMMAND_FAILED the value of `take`, which is not printed yet.
  */
 int subscription_lines(struct subscription *s, subscription_take take, void *context,
 		       bool *ret_more, int *ret_error);

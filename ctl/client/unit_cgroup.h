@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unit_cgroup.h: the cgroup that systemd gave to a unit: the one of the unit's name. Whoever owns a
+ * unit_cgroup.h: the cgroup that systemd gave to a unit: the one of the unit's name. The owner of a
  * delegated cgroup can give its cgroups any name, so those of the system come first.
  */
 #ifndef TROCAR_CTL_CLIENT_UNIT_CGROUP_H
@@ -18,7 +18,7 @@ struct unit_cgroup {
 	char path[PATH_MAX];
 };
 
-/* Whose a cgroup is, by the owners of its folder and of all above it. The best comes first. */
+/* The owner of a cgroup, by the owners of its folder and of all above it. The best comes first. */
 enum unit_owner {
 	UNIT_OF_SYSTEM, /* root's, and all above it are slices: as systemd places a system unit */
 	UNIT_OF_ROOT,
@@ -34,7 +34,7 @@ struct unit_found {
 	bool whole; /* all cgroups were looked at */
 };
 
-/* Finds the cgroups below `mount` whose last name is `name`. 0 or -errno of cgroupfs_walk. */
+/* Finds the cgroups below `mount` with the last name `name`. 0 or -errno of cgroupfs_walk. */
 int unit_cgroup_find(const char *mount, const char *name, struct unit_found *ret_found);
 
 /*
@@ -46,8 +46,8 @@ void unit_cgroup_path(const char *mount, const char *given, char ret_path[PATH_M
 /*
  * Copies `options`, with the cgroup as unit_cgroup_path writes it; where they have --unit and no
  * --cgroup, finds the cgroup of that name below the cgroup2 mount ("nginx" is nginx.service) for
- * ret_unit->options.cgroup, which ret_unit owns, and says on `err` which one it is. COMMAND_FINE;
- * COMMAND_USAGE with both; COMMAND_FAILED where there is none or more than one: it was said.
+ * ret_unit->options.cgroup, which ret_unit owns, and prints on `err` which one it is. COMMAND_FINE;
+ * COMMAND_USAGE with both; COMMAND_FAILED where there is none or more than one: it was printed.
  */
 int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_unit);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * asides.h: what lines say that belongs to no session that is shown: triggers that were held back,
- * errors, rules that were refused. One row for each kind, with how often and the last line of it.
+ * asides.h: lines that belong to no shown session: triggers that were held back, errors, rules that
+ * were refused. One row for each kind, with how often and the last line of it.
  */
 #ifndef TROCAR_CTL_EVENTS_ASIDES_H
 #define TROCAR_CTL_EVENTS_ASIDES_H

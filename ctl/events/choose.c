@@ -7,8 +7,7 @@
 #include "ctl/events/offers.h"
 #include "shared/tools/cleanup.h"
 
-/* How many sessions are selected that begin with what is asked for; *ret_whole: one is just that.
- */
+/* How many selected sessions begin with the wanted id; *ret_whole: one is just that. */
 static uint32_t count_selected(const struct store *store, const struct select *select,
 			       uint32_t *ret_whole)
 {

@@ -129,7 +129,10 @@ static bool read_value(struct reading *r)
 	return key ? read_known(json, key, &r->event) : json_reader_skip(json);
 }
 
-/* The type says what the other keys mean; a pipeline on the way may have moved it behind them. */
+/*
+ * The type decides the meaning of the other keys; a pipeline on the way may have moved it behind
+ * them.
+ */
 static bool find_type(struct reading *r, const char *line, size_t bytes)
 {
 	struct json_reader *json = &r->json;
@@ -214,7 +217,9 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 	return true;
 }
 
-/* Where in the source of its function a frame is (docs/events.md); of an odd object what is there.
+/*
+ * Where in the source of its function a frame is (docs/events.md); of an odd object the present
+ * members.
  */
 static bool take_source(struct json_reader *json, struct event_frame *frame)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * event.h: one event line (docs/events.md) read into what the pictures are made of. Texts point
- * into the line. What a later version adds is passed over.
+ * event.h: one event line (docs/events.md) read into the data of the pictures. Texts point into the
+ * line. What a later version adds is passed over.
  */
 #ifndef TROCAR_CTL_EVENTS_EVENT_H
 #define TROCAR_CTL_EVENTS_EVENT_H
@@ -39,7 +39,7 @@ struct event {
 	enum event_type type;
 	uint64_t v;
 	struct json_text type_text, ts, session, rule, cgroup, host, boot_id;
-	uint64_t mono_ns; /* 0: the line does not say */
+	uint64_t mono_ns; /* 0: the line does not have it */
 	/* of stack lines */
 	struct json_text signal, phase, comm, exe, quality, stack_id, state, wait;
 	uint64_t pid, start_ns, threads, count, weight_ns, part, parts;
@@ -59,17 +59,17 @@ struct event {
 struct event_fault {
 	const char *fault;    /* static: what would be right */
 	size_t at;	      /* byte of the line, from 0 */
-	struct json_text key; /* whose value it is; data NULL: none */
+	struct json_text key; /* the owner of the value; data NULL: none */
 };
 
 /*
- * Called for the frames of a stack line: reads the array, or passes over it. `event` has what stood
- * before it in the line.
+ * Called for the frames of a stack line: reads the array, or passes over it. `event` has the
+ * members before it in the line.
  */
 typedef bool (*event_frames_call)(void *context, struct json_reader *json,
 				  const struct event *event);
 
-/* Reads a line (without its '\n'). False: *ret_fault says why. */
+/* Reads a line (without its '\n'). False: *ret_fault has the reason. */
 bool event_read(const char *line, size_t bytes, event_frames_call frames, void *context,
 		struct event *ret_event, struct event_fault *ret_fault);
 

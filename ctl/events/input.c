@@ -117,7 +117,7 @@ static int compare_files(const void *a, const void *b)
 
 /*
  * A stack's parts may stand on both sides of a rotation, and a shell names the newest file first:
- * the oldest one is read first. Insertion keeps the order of those that do not say.
+ * the oldest one is read first. Insertion keeps the order of those without a time.
  */
 static void order_files(struct input *input)
 {

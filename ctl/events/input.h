@@ -27,31 +27,33 @@ struct input {
 };
 
 /*
- * Opens the files (NULL ends them; none, or "-", is standard input), gives up what reading does not
- * need, and reads them, the oldest first; then chooses what is shown (choose.h). What is wrong, and
- * how many sessions are left, is said on the options' `err`. 0, or the enum command_exit to end
+ * Opens the files (NULL ends them; none, or "-", is standard input), gives up unneeded privileges,
+ * and reads them, the oldest first; then chooses the shown sessions (choose.h). Faults, and the
+ * number of other sessions, are printed on the options' `err`. 0, or the enum command_exit to end
  * with. Release with input_done in every case.
  */
 int input_read(const struct options *options, const char *const *files, struct input *ret_input);
 
-/* The same for a command that says itself how many sessions are left. */
+/* The same for a command that prints the number of other sessions itself. */
 int input_read_sessions(const struct options *options, const char *const *files,
 			struct input *ret_input);
 
 /*
  * The same for a command that adds stacks up: without --signal only the stacks of oncpu are read,
  * because time on a CPU and time of waiting do not add up. COMMAND_FAILED after printing on the
- * options' `err` that no stack is selected, and what there is; a session in which no thread ran
- * has an empty picture, with a message on `err`. With `apart` two files are compared: each has its
- * own bit, and its own session.
+ * options' `err` that no stack is selected, and the sessions of the file; a session in which no
+ * thread ran has an empty picture, with a message on `err`. With `apart` two files are compared:
+ * each has its own bit, and its own session.
  */
 int input_read_stacks(const struct options *options, const char *const *files, bool apart,
 		      struct input *ret_input);
 
 void input_done(struct input *input);
 
-/* COMMAND_FAILED after saying on the options' `err` that no stack is selected, and what there is;
- * else 0. */
+/*
+ * COMMAND_FAILED after printing on the options' `err` that no stack is selected, and the stacks of
+ * the file; else 0.
+ */
 int input_need_stacks(const struct options *options, const struct input *input);
 
 /* Says on the options' `out` how many sessions are left, as the last line of a text. */

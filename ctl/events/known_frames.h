@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * known_frames.h: frames as they stand in lines, so that what was read before is not read again. It
- * is for speed alone: when there is no room more, all are forgotten.
+ * known_frames.h: frames as written in lines, so that a known frame is not read again. It is for
+ * speed alone: when there is no room more, all are forgotten.
  */
 #ifndef TROCAR_CTL_EVENTS_KNOWN_FRAMES_H
 #define TROCAR_CTL_EVENTS_KNOWN_FRAMES_H

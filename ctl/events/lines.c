@@ -20,7 +20,7 @@ void lines_done(struct lines *l)
 	l->data = NULL;
 }
 
-/* Reads more behind what is there. 1, 0 at the end, or -errno. */
+/* Reads more after the present bytes. 1, 0 at the end, or -errno. */
 static int fill_buffer(struct lines *l)
 {
 	ssize_t n;

@@ -9,7 +9,7 @@
 
 #include "ctl/events/unpack.h"
 
-#define LINES_MAX_BYTES (1u << 20) /* of one line; the agent writes 8096 unless told otherwise */
+#define LINES_MAX_BYTES (1u << 20) /* of one line; the agent writes 8096 by default */
 
 struct lines {
 	struct unpack unpack;
@@ -31,7 +31,7 @@ struct lines_line {
 int lines_init(struct lines *l, int fd);
 void lines_done(struct lines *l);
 
-/* The next line: 1; 0 at the end; else what unpack_read says. Waits where read(2) waits. */
+/* The next line: 1; 0 at the end; else the value of unpack_read. Waits where read(2) waits. */
 int lines_next(struct lines *l, struct lines_line *ret_line);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* offers.h: what could have been selected, for whoever has selected nothing. */
+/* offers.h: the selectable values, for a user that has selected nothing. */
 #ifndef TROCAR_CTL_EVENTS_OFFERS_H
 #define TROCAR_CTL_EVENTS_OFFERS_H
 
@@ -22,7 +22,7 @@ struct offers {
 	struct offer signals, phases, comms, pids;
 };
 
-/* Notes what a stack line has. 0, -ENOMEM, -ENOSPC. */
+/* Notes the values of a stack line. 0, -ENOMEM, -ENOSPC. */
 int offers_note(struct offers *o, struct store *store, const struct event *event);
 
 /* A new copy of a text for a terminal; "-" for STORE_NONE. NULL: no memory. The caller frees. */

@@ -54,13 +54,13 @@ const void *pool_get(const struct pool *p, uint32_t number, size_t *ret_bytes);
 const char *pool_text(const struct pool *p, uint32_t number);
 
 /*
- * Makes an array of `*space` elements of `each` bytes hold at least `count`, what is new zeroed.
+ * Makes an array of `*space` elements of `each` bytes hold at least `count`, the new ones zeroed.
  * 0, -ENOMEM, -ENOSPC.
  */
 int pool_grow(struct pool_budget *budget, void **array, uint32_t *space, uint32_t count,
 	      size_t each);
 
-/* A hash that whoever writes the bytes cannot foresee. */
+/* A hash that the author of the bytes cannot foresee. */
 uint64_t pool_hash(const void *data, size_t bytes);
 
 /* Takes its seed from the kernel, once; to be called before the first foreign byte. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * progress.h: how far the reading of files is, on one line of a terminal, once it takes longer than
- * a second. Elsewhere nothing is said.
+ * a second. Elsewhere nothing is printed.
  */
 #ifndef TROCAR_CTL_EVENTS_PROGRESS_H
 #define TROCAR_CTL_EVENTS_PROGRESS_H
@@ -18,10 +18,10 @@ struct progress {
 	bool said;
 };
 
-/* Begins now; `err` says whether it is a terminal. */
+/* Begins now; `err` decides whether it is a terminal. */
 void progress_init(struct progress *p, FILE *err, uint64_t all_bytes);
 
-/* Says that so many bytes of the file in hand are read, unless that was said a moment ago. */
+/* Prints the number of bytes read of the present file, unless it was printed a moment ago. */
 void progress_say(struct progress *p, uint64_t file_bytes);
 
 /* A file of so many bytes is read. */

@@ -112,12 +112,12 @@ static const char *add_stack(struct reader *r, uint32_t session, const struct ev
 	return NULL;
 }
 
-/* What is no line of a session, or of one whose session is elsewhere. */
+/* A line of no session, or of one in another file. */
 static bool is_aside(struct reader *r, const struct event *event)
 {
 	if (event->type == EVENT_ERROR || event->type == EVENT_REJECTED)
 		return true;
-	/* A session counts in its last line what was held while it ran. */
+	/* A session counts in its last line the triggers that were held while it ran. */
 	return event->type == EVENT_HELD && !event_is(&event->reason, "session_running") &&
 	       !store_held(r->store, event);
 }

@@ -55,11 +55,11 @@ int reader_line(struct reader *r, const struct lines_line *line, uint64_t number
 
 /*
  * Reads all lines of `fd`, a file of that name. 0, also where it could not be read to its end,
- * which is said on `err` and counted as a fault; else, said on `err`: -ENOMEM, -ENOSPC.
+ * which is printed on `err` and counted as a fault; else, printed on `err`: -ENOMEM, -ENOSPC.
  */
 int reader_read(struct reader *r, int fd, const char *name, struct progress *progress);
 
-/* Says on `err` what was passed over in all that was read. */
+/* Prints the skipped lines of all files on `err`. */
 void reader_end(const struct reader *r);
 
 #endif

@@ -45,7 +45,7 @@ int select_options(const struct options *options, struct select *ret_select)
 	return 0;
 }
 
-/* How text and word compare: as a whole, as a beginning, or as a path and what is below. */
+/* How text and word compare: as a whole, as a beginning, or as a path and all below it. */
 enum how { WHOLE, BEGINNING, BELOW };
 
 static bool fits_text(const struct json_text *text, const char *word, enum how how, bool all)
@@ -82,7 +82,7 @@ static bool fits_signal(const struct json_text *signal, const struct select *s, 
 /* Whether all fits but the signal. */
 static bool fits_rest(const struct select *s, const struct event *event, bool all)
 {
-	/* The writer puts pid before comm: the one tells that the other has been read. */
+	/* The writer puts pid before comm: the one marks that the other has been read. */
 	if (s->has_pid && event->pid != s->pid && (all || event->comm.data))
 		return false;
 	return fits_text(&event->session, s->session, BEGINNING, all) &&

@@ -11,22 +11,22 @@
 
 struct select {
 	const char *session;	   /* its first digits; borrowed, as all; NULL: any */
-	const char *rule, *cgroup; /* cgroup: it and what is below */
+	const char *rule, *cgroup; /* cgroup: it and all below it */
 	const char *host;
 	const char *signal, *phase, *comm;
 	bool by_default; /* the command chose the signal, and not the command line */
-	bool wall;	 /* in place of `signal`: oncpu and offcpu, whose times add up */
+	bool wall;	 /* in place of `signal`: oncpu and offcpu, with times that add up */
 	bool has_pid;
 	uint64_t pid;
 	uint64_t since_ns, until_ns; /* of the session's earliest line */
 };
 
-/* From the command line; says on its `err` what is wrong. 0 or -EINVAL. */
+/* From the command line; prints a fault on its `err`. 0 or -EINVAL. */
 int select_options(const struct options *options, struct select *ret_select);
 
 /*
- * Whether this may be a wanted stack line, going by the keys that are known so far; with `all` what
- * is asked for must be there.
+ * Whether this may be a wanted stack line, going by the keys that are known so far; with `all` the
+ * wanted ones must be there.
  */
 bool select_stack(const struct select *s, const struct event *event, bool all);
 

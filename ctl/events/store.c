@@ -339,7 +339,7 @@ static int link_key(struct store *s, uint32_t session, uint32_t number)
 	return 0;
 }
 
-/* Adds to what a whole key counts. */
+/* Adds to the sums of a whole key. */
 static int count_key(struct store *s, const struct store_key *key, const struct store_value *value)
 {
 	uint32_t number, before = s->keys.count;

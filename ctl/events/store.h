@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * store.h: the sessions and stacks of event lines in memory, each name, frame and stack once. Every
- * thing has a number from 0 on; STORE_NONE stands for what a line does not say.
+ * thing has a number from 0 on; STORE_NONE is a value that the line does not have.
  */
 #ifndef TROCAR_CTL_EVENTS_STORE_H
 #define TROCAR_CTL_EVENTS_STORE_H
@@ -30,7 +30,7 @@ enum store_phase {
 	STORE_PHASE_COUNT_,
 };
 
-/* What the threads of a stack did: one that ran, or what one that did not run waited for. */
+/* What the threads of a stack did: one that ran, or the wait of one that did not run. */
 enum store_state {
 	STORE_RUNS,
 	STORE_RUNNABLE,
@@ -145,16 +145,16 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		       const char *line, size_t bytes);
 
 /*
- * Adds the triggers of a line trigger.held to the session whose cooldown held them back. False: it
- * was no cooldown, or that session is not known.
+ * Adds the triggers of a line trigger.held to the session with the cooldown that held them back.
+ * False: it was no cooldown, or that session is not known.
  */
 bool store_held(struct store *s, const struct event *event);
 
-/* All of the key but the stack, and what the line counts for. */
+/* All of the key but the stack, and the weight of the line. */
 int store_key(struct store *s, uint32_t session, const struct event *event,
 	      struct store_key *ret_key, struct store_value *ret_value);
 
-/* Counts a stack of `n` frames, leaf first, under the key, whose stack it fills in. */
+/* Counts a stack of `n` frames, leaf first, under the key, and fills in the key's stack. */
 int store_count(struct store *s, struct store_key *key, const uint32_t *frames, uint32_t n,
 		const struct store_value *value);
 

@@ -33,7 +33,7 @@ void unpack_done(struct unpack *u)
 	u->data = NULL;
 }
 
-/* Reads more behind what is there. 1; 0 at the end; -errno. */
+/* Reads more after the present bytes. 1; 0 at the end; -errno. */
 static int fill_buffer(struct unpack *u)
 {
 	ssize_t n;
@@ -82,7 +82,7 @@ static int begin_stream(struct unpack *u)
 	return -ENOMEM;
 }
 
-/* Reads until the first bytes say what the file is, and makes what undoes that. */
+/* Reads until the first bytes identify the format, and makes its decompressor. */
 static int begin_file(struct unpack *u)
 {
 	int r = 1;
@@ -181,7 +181,7 @@ static ssize_t read_packed(struct unpack *u, void *data, size_t bytes)
 	}
 }
 
-/* What was read to tell the form, then straight from the file. */
+/* The bytes read to identify the form, then straight from the file. */
 static ssize_t read_plain(struct unpack *u, void *data, size_t bytes)
 {
 	size_t there = MIN(bytes, u->bytes - u->at);

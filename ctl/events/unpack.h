@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unpack.h: the bytes of a file as they were before gzip or zstd, told by its first bytes and not
- * by its name (RFC 1952, RFC 8878). Several compressed parts, one behind the other, are one. What
- * comes is foreign: memory is bounded by UNPACK_WINDOW_BYTES, what comes out by UNPACK_RATIO.
+ * unpack.h: the bytes of a file as they were before gzip or zstd, identified by its first bytes and
+ * not by its name (RFC 1952, RFC 8878). Several compressed parts, one behind the other, are one.
+ * What comes is foreign: memory is bounded by UNPACK_WINDOW_BYTES, the output by UNPACK_RATIO.
  */
 #ifndef TROCAR_CTL_EVENTS_UNPACK_H
 #define TROCAR_CTL_EVENTS_UNPACK_H
@@ -50,7 +50,7 @@ void unpack_done(struct unpack *u);
 /*
  * As read(2), which it waits as long as: how many bytes came, 0 at the end. -EBADMSG: the file is
  * damaged; -ENODATA: it ends early (as one that is still being written); -EFBIG: see UNPACK_RATIO;
- * -ENOMEM, also where its window is larger than UNPACK_WINDOW_BYTES; else what read(2) says.
+ * -ENOMEM, also where its window is larger than UNPACK_WINDOW_BYTES; else the -errno of read(2).
  */
 ssize_t unpack_read(struct unpack *u, void *data, size_t bytes);
 

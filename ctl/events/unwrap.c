@@ -12,7 +12,7 @@
 /* How each line of the agent begins. */
 static const char beginning[] = "{\"v\":";
 
-/* Keys under which pipelines keep what a program wrote. */
+/* Keys under which pipelines keep a program's output. */
 static const char *const messages[] = { "MESSAGE", "message", "log", "msg" };
 
 int unwrap_init(struct unwrap *u)
@@ -53,7 +53,7 @@ static const char *find_object(const char *text, size_t bytes)
 	return NULL;
 }
 
-/* What the keys of an object say of it. */
+/* Facts from the keys of an object. */
 struct look {
 	bool type;		  /* it has one, as each event has */
 	struct json_text message; /* of the first key of `messages` */
@@ -98,7 +98,7 @@ static bool look_at(const char *text, size_t bytes, struct look *ret_look)
 	return json_reader_end(&json);
 }
 
-/* The event in what a pipeline has kept as a message, which may have something before it, too. */
+/* The event in a pipeline's message, which may have a prefix. */
 static enum unwrap_what open_message(struct unwrap *u, const struct json_text *message,
 				     struct unwrapped *ret_found)
 {

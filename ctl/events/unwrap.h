@@ -12,12 +12,12 @@
 
 enum unwrap_what {
 	UNWRAP_NOTHING,	 /* no event line: a message of another program, an empty line */
-	UNWRAP_EVENT,	 /* an event, or what is left of one */
+	UNWRAP_EVENT,	 /* an event, or the rest of one */
 	UNWRAP_LEFT_OUT, /* journalctl left the message out, because it is long: it needs -a */
 };
 
 struct unwrap {
-	char *text; /* an event whose quotes were escaped */
+	char *text; /* an event with escaped quotes */
 };
 
 struct unwrapped {

@@ -10,8 +10,8 @@
 	"time, or 2026-11-21T15:59:03Z of UTC; also the beginning of such a time"
 
 /*
- * A point in time, `now_ns` being now (ns since the epoch, as the result): what WHEN_RIGHT says. A
- * time of day alone is today's. Without a Z or an offset from UTC (+02:00) a time is local: the
+ * A point in time, `now_ns` being now (ns since the epoch, as the result): the forms of WHEN_RIGHT.
+ * A time of day alone is today's. Without a Z or an offset from UTC (+02:00) a time is local: the
  * first call reads the time zone. 0 or -EINVAL.
  */
 int when_parse(const char *text, uint64_t now_ns, uint64_t *ret_ns);

@@ -47,7 +47,7 @@ static int name_columns(struct diff *d, const struct input *input)
 	return 0;
 }
 
-/* By the time that each lasted; where a session does not say, by the share of all. */
+/* By the time that each lasted; where a session does not have it, by the share of all. */
 static void find_scale(struct diff *d)
 {
 	double unit = d->view.unit == VIEW_NS ? PER_SECOND_NS : PER_SECOND_SAMPLES;

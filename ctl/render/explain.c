@@ -38,7 +38,7 @@ static void put_value(const struct json_node *object, const char *key, FILE *out
 	fputs(text ? text : "-", out);
 }
 
-/* ---- what was noticed */
+/* ---- the trigger */
 
 static int print_symptom(const struct explained *e)
 {
@@ -92,7 +92,7 @@ static void put_json(const struct explained *e, const struct json_node *value)
 	}
 }
 
-/* A key is one of ours; another one would be a program of somebody else's. */
+/* A key is one of ours; another one would be another program. */
 static bool is_plain(const struct json_node *member)
 {
 	for (uint32_t i = 0; i < member->key_bytes; i++)
@@ -119,7 +119,7 @@ static void print_evidence(const struct explained *e, const struct json_node *ev
 	}
 }
 
-/* Prints for whom the threads waited, and for whom those, where a line says so. */
+/* Prints the threads that were waited for, link by link, where a line has them. */
 static int print_chain(const struct explained *e, const struct json_node *finding)
 {
 	uint64_t number = json_node_u64(json_node_get(finding, "chain"));
@@ -167,7 +167,7 @@ static int print_causes(struct explained *e, const char *of, const char *head, u
 	return r;
 }
 
-/* Says what no cause stands for. */
+/* Prints the unexplained share. */
 static void print_rest(const struct explained *e, uint64_t waited_ms)
 {
 	double left = json_node_double(json_node_get(e->end, "unexplained"));

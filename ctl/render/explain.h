@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* explain.h: the command that says in sentences why each session's service stalled. */
+/* explain.h: the command that explains in sentences why each session's service stalled. */
 #ifndef TROCAR_CTL_RENDER_EXPLAIN_H
 #define TROCAR_CTL_RENDER_EXPLAIN_H
 

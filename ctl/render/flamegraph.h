@@ -8,17 +8,14 @@
 /* Returns enum command_exit. */
 int flamegraph_call(const struct options *options, const char *const *arguments);
 
-/*
- * Draws what the view shows as one SVG file; `title` NULL: the session's headline. 0, -ENOMEM,
- * -ENOSPC.
- */
+/* Draws the view as one SVG file; `title` NULL: the session's headline. 0, -ENOMEM, -ENOSPC. */
 int flamegraph_draw(struct view *view, const char *title, bool inverted, FILE *out);
 
 /* What stands above a column, as a new text, "before: 2.5 s, 120 ms on CPU"; NULL: no memory. */
 char *flamegraph_head(const struct view *view, const struct tree *tree, enum view_columns columns,
 		      unsigned int column, const char *name);
 
-/* The samples shown, which sessions, by whom and when, as a new text; NULL: no memory. */
+/* The samples shown, their sessions, client and time, as a new text; NULL: no memory. */
 char *flamegraph_subtitle(const struct view *view, enum view_columns columns);
 
 #endif

@@ -41,7 +41,7 @@ static const struct graph {
 	{ "offcpu", "What waited", ", without those that waited for work or on a condition", true },
 };
 
-/* The picture's height as it says itself, at its begin. */
+/* The picture's height, from its own begin. */
 static unsigned long find_height(const char *svg, const char *key)
 {
 	const char *at = strstr(svg, key);
@@ -132,7 +132,7 @@ static void put_nothing(void *context)
 {
 }
 
-/* What is of no session alone: before them what stalled in all, behind them the asides. */
+/* What is of no session alone: before them all stalls, after them the asides. */
 static int put_around(struct input *input, bool before, FILE *out)
 {
 	_cleanup_free_ char *text = NULL;

@@ -15,7 +15,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* One scale for all: half octaves from 1 us to 17 s; the last step has what is longer. */
+/* One scale for all: half octaves from 1 us to 17 s; the last step has the longer ones. */
 #define FIRST_OCTAVE 10
 #define LAST_OCTAVE  34
 #define STEPS	     (2 * (LAST_OCTAVE - FIRST_OCTAVE) + 2)
@@ -57,7 +57,7 @@ static void sum_steps(const struct json_node *line, uint64_t ret_counts[STEPS])
 	}
 }
 
-/* ---- what it is of */
+/* ---- its object */
 
 static void put_member(const struct json_node *key, const char *name, const char *before, FILE *out)
 {
@@ -69,7 +69,7 @@ static void put_member(const struct json_node *key, const char *name, const char
 	html_text_put(text, strlen(text), out);
 }
 
-/* Which of these a line is of: its signal, and what its key says beside. */
+/* Which of these a line is of: its signal, and the other members of its key. */
 static const struct {
 	const char *signal, *of, *says;
 	const char *members[4];

@@ -7,12 +7,11 @@
 
 #include "ctl/events/store.h"
 
-#define HTML_HISTOGRAMS_MAX 24 /* pictures; how many more there are is said */
+#define HTML_HISTOGRAMS_MAX 24 /* pictures; the number of the others is printed */
 
 /*
- * Writes a picture for each line `histogram` that tells of a kind of waits as a whole: not of one
- * pool, nor of requests of one size. All have the same scale. Nothing where there is none. 0 or
- * -ENOMEM.
+ * Writes a picture for each line `histogram` of a whole kind of waits: not of one pool, nor of
+ * requests of one size. All have the same scale. Nothing where there is none. 0 or -ENOMEM.
  */
 int html_histograms_put(const struct store *store, const struct store_session *session, FILE *out);
 

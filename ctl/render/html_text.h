@@ -14,7 +14,7 @@ void html_text_put(const char *text, size_t bytes, FILE *out);
 
 /*
  * Writes a report as sections: each begins behind an empty line, its first line up to ": " is its
- * heading. `behind` is called once, behind the section whose heading is `last`, or at the end; the
+ * heading. `behind` is called once, after the section with the heading `last`, or at the end; the
  * sections until there are sentences, which the browser folds (class "words"); lines of the others
  * have at most `columns`. 0 or -ENOMEM.
  */

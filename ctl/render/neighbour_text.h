@@ -7,7 +7,7 @@
 
 /*
  * Returns a new text, tame (text.h): "/batch.slice"; "/u (uid 1000, 600 cgroups)" of all that a
- * user has below a directory; "(no path, unverified name) job" of a cgroup whose path is not known.
+ * user has below a directory; "(no path, unverified name) job" of a cgroup without a known path.
  * The caller frees it. NULL: no memory.
  */
 char *neighbour_text(const struct json_node *line);

@@ -369,7 +369,7 @@ static void put_strings(struct profile *p)
 	}
 }
 
-/* When, for how long, how often, and what stalled. */
+/* When, for how long, how often, and the stalled resource. */
 static int put_session(struct profile *p)
 {
 	const struct store *s = &p->view->input->store;
@@ -395,7 +395,7 @@ static int put_session(struct profile *p)
 	return 0;
 }
 
-/* Returns what the nanoseconds of the selected stacks are. */
+/* Returns the meaning of the selected stacks' nanoseconds. */
 static const char *type_of_time(const struct select *select)
 {
 	const char *signal = select->signal ? select->signal : "";
@@ -405,7 +405,7 @@ static const char *type_of_time(const struct select *select)
 	return !strcmp(signal, "offcpu") ? "wait" : "time";
 }
 
-/* Time on a CPU and time of waiting are two types: whoever reads it adds them up or not. */
+/* Time on a CPU and time of waiting are two types: a reader adds them up or not. */
 static int put_types(struct profile *p)
 {
 	const char *type = type_of_time(&p->view->input->select);

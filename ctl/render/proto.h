@@ -24,7 +24,7 @@ void proto_done(struct proto *p);
 /* Forgets the message, keeps the memory. */
 void proto_reset(struct proto *p);
 
-/* One field; a number 0 and an empty text are what a reader takes for a missing field. */
+/* One field; a reader takes a number 0 and an empty text for a missing field. */
 void proto_u64(struct proto *p, unsigned int field, uint64_t number);
 void proto_bytes(struct proto *p, unsigned int field, const void *data, size_t bytes);
 void proto_packed(struct proto *p, unsigned int field, const uint64_t *numbers, size_t n);

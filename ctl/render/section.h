@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Prints an empty line and the head of what follows; `format` says what it is. */
+/* Prints an empty line and the head of the next part; `format` is its title. */
 void section_head(FILE *out, const char *head, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -15,7 +15,7 @@ char *section_count(unsigned long long n, const char *one, const char *many);
 
 /*
  * Returns a new bar of `share` (0 to 1) of so many columns, at least a mark where there is any; ""
- * where nobody looks at it: the number beside it says the same. NULL: no memory.
+ * where it is not needed: the number next to it is enough. NULL: no memory.
  */
 char *section_bar(double share, unsigned int columns);
 

@@ -119,7 +119,7 @@ double svg_change(const struct svg *svg, const struct tree_node *node)
 	return a + b > 0 ? (b - a) / MAX(a, b) : 0;
 }
 
-/* The name, then for each column what it has. */
+/* The name, then its value in each column. */
 static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *out)
 {
 	fputs("<title>", out);
@@ -139,7 +139,7 @@ static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *o
 	fputs("</title>", out);
 }
 
-/* Classes of flamegraph.css by what the threads did, by enum store_state. */
+/* Classes of flamegraph.css by the threads' state, by enum store_state. */
 static const char *const states[] = {
 	[STORE_RUNS] = "qc",
 	[STORE_RUNNABLE] = "qq",
@@ -159,7 +159,7 @@ _Static_assert(ARRAY_SIZE(states) == STORE_STATE_COUNT_, "a colour per state");
 
 #define MIXED "qx"
 
-/* Returns the class of what all threads of the node did. */
+/* Returns the class of the common state of the node's threads. */
 static const char *find_state_class(const struct tree_node *node)
 {
 	return node->state == TREE_MIXED || !node->state ? MIXED : states[node->state - 1];
@@ -175,8 +175,7 @@ static void put_change_class(const struct svg *svg, const struct tree_node *node
 		fprintf(out, "%c%d", change > 0 ? 'm' : 'w', size > 0.6 ? 0 : size > 0.3 ? 1 : 2);
 }
 
-/* Classes of flamegraph.css: by kind and name, what the threads did, or what became more or less.
- */
+/* Classes of flamegraph.css: by kind and name, by state of the threads, or by growth. */
 static void put_class(const struct svg *svg, const struct tree_node *node, FILE *out)
 {
 	static const char kinds[] = { 'u', 'k', 'r', 'j' };
@@ -215,7 +214,7 @@ static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t 
 	fputs("</text></g>\n", d->out);
 }
 
-/* Walks a panel; `draw` false only finds out how deep it is and what is too narrow. */
+/* Walks a panel; `draw` false only finds the depth and the nodes that are too narrow. */
 static void walk_panel(struct drawing *d, const struct svg_panel *panel, bool draw)
 {
 	const struct tree *tree = d->svg->tree;
@@ -320,8 +319,8 @@ const char *svg_script_hash(void)
 }
 
 /*
- * The height where the panels stand in a column, with a title of one line, and with two lines of
- * what is below it, of the legend and of the foot: flamegraph.js draws it so in a narrow window.
+ * The height where the panels are in a column, with a title of one line, and with two lines for the
+ * line below it, the legend and the foot: flamegraph.js draws it so in a narrow window.
  */
 static unsigned int compute_narrow_height(const struct drawing *d)
 {

@@ -24,8 +24,8 @@ struct svg {
 	unsigned int n_panels;
 	const char *columns[TREE_COLUMNS]; /* what they are called; [1] NULL: there is one */
 	double scale[TREE_COLUMNS];	   /* makes the columns comparable; 0: not known */
-	bool difference;		   /* coloured by what became more and less, not by kind */
-	bool states;			   /* coloured by what the threads did, not by kind */
+	bool difference;		   /* coloured by growth, not by kind */
+	bool states;			   /* coloured by the threads' state, not by kind */
 	bool inverted;			   /* the root at the foot */
 };
 

@@ -42,9 +42,9 @@ struct text_report {
 };
 
 /*
- * What of a session is printed, in the order in which an operator asks: can I trust it, what was
- * seen, why, where did the time go; then the evidence. Stacks come between the lines and the
- * ledger.
+ * What of a session is printed, in the order in which an operator asks: can I trust it, the
+ * symptom, the causes, where the time went; then the evidence. Stacks come between the lines and
+ * the ledger.
  */
 static int (*const parts[])(const struct store *store, const struct store_session *session,
 			    FILE *out) = {
@@ -85,7 +85,7 @@ static void count_samples(const struct text_report *r, struct text_report_sample
 	}
 }
 
-/* Rows of nothing beside what ran when all was well would hide that nothing ran. */
+/* Rows of nothing next to the calm time's rows would hide that nothing ran. */
 static bool is_calm_alone(const struct text_report *r, const struct text_report_samples *samples)
 {
 	if (samples->count[DURING] || r->input->select.phase)
@@ -147,7 +147,7 @@ static int print_signals(struct text_report *r)
 	return e;
 }
 
-/* What is of one signal, or of both by time because somebody asked for it, is shown as it is. */
+/* Stacks of one signal, or of both by time on request, are shown as they are. */
 static int print_stacks(struct text_report *r, uint32_t session)
 {
 	int e;

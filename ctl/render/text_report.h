@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report.h: the command that tells each session as text for a terminal. */
+/* text_report.h: the command that prints each session as text for a terminal. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_H
 

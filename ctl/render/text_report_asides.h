@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_asides.h: what the lines say besides the sessions, at the end of the text report. */
+/* text_report_asides.h: lines beside the sessions, at the end of the text report. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_ASIDES_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_ASIDES_H
 

@@ -33,7 +33,7 @@ static char *format_duration(uint64_t ns)
 	return strdup(text_duration_us(ns / NSEC_PER_USEC, text));
 }
 
-/* Prints what a thread that ran did with its time. */
+/* Prints the time of a thread that ran, by use. */
 static void print_ran(const struct json_node *link, FILE *out)
 {
 	static const struct {
@@ -55,7 +55,7 @@ static void print_ran(const struct json_node *link, FILE *out)
 	}
 }
 
-/* Prints what a thread waited for, and where. */
+/* Prints the object and the place of a thread's wait. */
 static int print_waited(const struct json_node *link, FILE *out)
 {
 	const struct json_node *place = json_node_get(link, "fn");
@@ -94,7 +94,7 @@ static int print_link(const struct json_node *link, unsigned int indent, FILE *o
 	return e;
 }
 
-/* Prints what stands behind the last link, where that is somebody or something. */
+/* Prints the end of the chain, where it is known. */
 static int print_end(const struct json_node *chain, unsigned int indent, FILE *out)
 {
 	const struct json_node *named = json_node_get(chain, "end_comm");

@@ -9,8 +9,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints for whom threads waited, each link indented by one step more than the one before. Nothing
- * where the session has no chain. 0 or -ENOMEM.
+ * Prints the threads that were waited for, each link indented by one step more than the one before.
+ * Nothing where the session has no chain. 0 or -ENOMEM.
  */
 int text_report_chains(const struct store *store, const struct store_session *session, FILE *out);
 

@@ -92,7 +92,7 @@ static void print_words(const struct json_node *list, const char *before, const 
 		fprintf(out, " and %" PRIu64 " more", more);
 }
 
-/* "dm-0 (vg0-data) on vda3 at /srv"; nothing for what says no more than its name. */
+/* "dm-0 (vg0-data) on vda3 at /srv"; nothing for a device with no more than its name. */
 static void print_one(const struct json_node *one, bool *any, FILE *out)
 {
 	static const char *const keys[] = { "name", "level", "file" };
@@ -141,7 +141,7 @@ static bool is_told(const struct store *store, const struct store_session *sessi
 	return told;
 }
 
-/* Prints once for each disk what stands on it, what it stands on, and where that is mounted. */
+/* Prints once for each disk the devices on it, those below it, and their mount points. */
 static int print_stacks(const struct store *store, const struct store_session *session, FILE *out)
 {
 	for (uint32_t i = 0; i < session->disks.count; i++) {

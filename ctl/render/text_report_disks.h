@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_disks.h: the part of the text report about what was asked of disks. */
+/* text_report_disks.h: the part of the text report about disk requests. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_DISKS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_DISKS_H
 
@@ -8,7 +8,7 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints the requests by disk and operation, and who else had these disks. Nothing where the
+ * Prints the requests by disk and operation, and the other users of these disks. Nothing where the
  * session has none. 0 or -ENOMEM.
  */
 int text_report_disks(const struct store *store, const struct store_session *session, FILE *out);

@@ -46,7 +46,7 @@ const char *text_report_findings_help(const struct json_node *finding)
 	return NULL;
 }
 
-/* Prints what usually helps, below the first finding of each cause. */
+/* Prints the usual remedy, below the first finding of each cause. */
 static void print_help(const struct json_node *findings, const struct json_node *finding, FILE *out)
 {
 	const char *helps = text_report_findings_help(finding);

@@ -162,7 +162,7 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /*
- * Returns what a path that ends at the node has: in a program's function with what the kernel did
+ * Returns the weight of a path that ends at the node: a program's function with the kernel's work
  * for it, or all of a thread of the kernel. 0: no path ends there.
  */
 static uint64_t measure_path(const struct tree *tree, uint32_t node)

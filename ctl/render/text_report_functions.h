@@ -13,7 +13,7 @@ enum { TEXT_REPORT_EARLIER, TEXT_REPORT_DURING };
 /* Shares of fewer samples are rough, as in session.end. */
 #define TEXT_REPORT_FEW_SAMPLES 30
 
-/* Samples of what the view shows, by column of VIEW_PHASES. */
+/* Samples of the view, by column of VIEW_PHASES. */
 struct text_report_samples {
 	uint64_t count[TREE_COLUMNS];
 };
@@ -27,8 +27,8 @@ int text_report_functions(struct view *view, const struct tree *tree,
 			  const struct text_report_samples *samples, uint64_t top, FILE *out);
 
 /*
- * Prints the stacks with most time during, each by the innermost function of the program, which
- * stands first, then who called it. `what` says what these threads did. 0 or -ENOMEM.
+ * Prints the stacks with most time during, each by the innermost function of the program, which is
+ * first, then its callers. `what` is the state of these threads. 0 or -ENOMEM.
  */
 int text_report_functions_paths(const struct view *view, const struct tree *tree, const char *what,
 				FILE *out);

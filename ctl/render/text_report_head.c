@@ -165,7 +165,7 @@ static void put_held(const struct store_session *session, const struct json_node
 }
 
 /*
- * How much time of the stall the evidence stands for: what ran, and what waited for what stalled.
+ * How much time of the stall the evidence stands for: CPU time, and waits for the stalled resource.
  * Little proves that something else explains the stall.
  */
 static void put_explained(const struct json_node *end, FILE *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * text_report_head.h: the begin of a session in the text report: its headline, how good its data
- * are, and what was noticed.
+ * text_report_head.h: the begin of a session in the text report: its headline, the quality of its
+ * data, and the symptom.
  */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_HEAD_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_HEAD_H
@@ -15,7 +15,7 @@ int text_report_head(const struct store *store, const struct store_session *sess
 int text_report_head_quality(const struct store *store, const struct store_session *session,
 			     FILE *out);
 
-/* With what was held back, because the session ran, or by its cooldown. */
+/* With the triggers that were held back, because the session ran, or by its cooldown. */
 int text_report_head_symptom(const struct store *store, const struct store_session *session,
 			     FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session's own lines say: the pressure around it, and the ledger of its samples. */
+/* From a session's own lines: the pressure around it, and the ledger of its samples. */
 #include "ctl/render/text_report_lines.h"
 
 #include <errno.h>

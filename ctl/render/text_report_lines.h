@@ -22,7 +22,7 @@ char *text_report_lines_text(const struct store *store, uint32_t text);
 int text_report_lines_pressure(const struct store *store, const struct store_session *session,
 			       FILE *out);
 
-/* Prints what was attempted, emitted and lost, by signal. 0 or -ENOMEM. */
+/* Prints the attempted, emitted and lost counts, by signal. 0 or -ENOMEM. */
 int text_report_lines_ledger(const struct store *store, const struct store_session *session,
 			     FILE *out);
 

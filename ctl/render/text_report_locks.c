@@ -136,7 +136,7 @@ static void add_lock(void *context, const struct json_node *line)
 	text_table_add(table, name_holder(line));
 }
 
-/* Says what a herd is, below the table. */
+/* Explains a herd, below the table. */
 static void print_herd(void *context, const struct json_node *line)
 {
 	_cleanup_free_ char *name = name_lock(line);

@@ -30,7 +30,7 @@ static bool put_phase(const struct json_node *phase, const char *name, const cha
 	return true;
 }
 
-/* Says how much of what ran was memory stall, with the time before beside it. */
+/* Prints the share of CPU time that was memory stall, with the time before next to it. */
 static void put_stall(const struct json_node *end, FILE *out)
 {
 	static const char *const phases[] = { "during", "onset", "before" };

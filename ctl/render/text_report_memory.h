@@ -9,8 +9,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints who was killed because memory ran out, and how much of what ran was memory stall. Nothing
- * where no line says so. 0 or -ENOMEM.
+ * Prints the processes that were killed because memory ran out, and the share of CPU time that was
+ * memory stall. Nothing without such a line. 0 or -ENOMEM.
  */
 int text_report_memory(const struct store *store, const struct store_session *session, FILE *out);
 

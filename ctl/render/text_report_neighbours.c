@@ -15,7 +15,7 @@
 #define NAMED_MAX 3   /* of a line that a person reads */
 #define LEAST_MS  50u /* of a second: less is not named, for it would be 0.0 CPUs */
 
-/* What the line has said so far. */
+/* The text of the line so far. */
 struct said {
 	uint64_t duration_ms;
 	uint64_t cpus;
@@ -34,7 +34,7 @@ static void put_head(FILE *out)
 		terminal_off());
 }
 
-/* "/batch.slice 1.6 of 2 CPUs (stress)"; only the first says of how many. */
+/* "/batch.slice 1.6 of 2 CPUs (stress)"; only the first has the total. */
 static void put_named(struct said *said, const struct json_node *line, uint64_t ms, FILE *out)
 {
 	_cleanup_free_ char *name = neighbour_text(line);
@@ -82,7 +82,7 @@ static int add_lines(const struct store *store, const struct store_session *sess
 	return 0;
 }
 
-/* What no cgroup of the line has: those that are not named, this one, and nobody. */
+/* What no cgroup of the line has: those without a name, this one, and idle time. */
 static void put_rest(const struct said *said, const struct json_node *cpu, FILE *out)
 {
 	uint64_t others_ms = json_node_u64(json_node_get(cpu, "others_ms"));

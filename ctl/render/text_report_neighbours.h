@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_neighbours.h: the part of the text report about who had the CPUs. */
+/* text_report_neighbours.h: the part of the text report about the users of the CPUs. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_NEIGHBOURS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_NEIGHBOURS_H
 
@@ -9,7 +9,7 @@
 
 /*
  * Prints one line: the cgroups that had most of the CPUs while the session ran, its own share, and
- * how much was idle, each in CPUs. Nothing where session.end does not say. 0 or -ENOMEM.
+ * how much was idle, each in CPUs. Nothing where session.end does not have it. 0 or -ENOMEM.
  */
 int text_report_neighbours(const struct store *store, const struct store_session *session,
 			   FILE *out);

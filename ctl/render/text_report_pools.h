@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_pools.h: the part of the text report about what the threads' time went to. */
+/* text_report_pools.h: the part of the text report about the threads' time by use. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_POOLS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_POOLS_H
 

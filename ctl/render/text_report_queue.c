@@ -20,7 +20,7 @@
 #define LONGEST_MAX 3
 #define LEAST_PCT   1 /* of all waits: less is not named */
 
-/* Waits by octave: element i has those of at most 1 << i ns; the last one what is longer. */
+/* Waits by octave: element i has those of at most 1 << i ns; the last one the longer ones. */
 struct octaves {
 	uint64_t waits[STEPS];
 	unsigned int first, last; /* that have some */
@@ -94,7 +94,7 @@ static int print_octaves(const struct octaves *o, FILE *out)
 	return text_table_print(&table, 2, out);
 }
 
-/* "; behind /batch.slice 640 ms": only the first says "behind". */
+/* "; behind /batch.slice 640 ms": only the first has "behind". */
 static void put_behind(const char *who, uint64_t ms, uint64_t all_ms, unsigned int *said, FILE *out)
 {
 	if (!ms || ms * 100 < all_ms * LEAST_PCT)
@@ -122,7 +122,7 @@ static int put_neighbours(const struct store *store, const struct store_session 
 	return 0;
 }
 
-/* Says who had the CPU meanwhile. */
+/* Prints the cgroups that had the CPU in the meantime. */
 static int print_behind(const struct store *store, const struct store_session *session, FILE *out)
 {
 	static const struct {

@@ -8,8 +8,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints how long threads waited for a CPU with a bar by length, who had it meanwhile, and the
- * longest waits. Nothing where the session has no histogram. 0 or -ENOMEM.
+ * Prints how long threads waited for a CPU with a bar by length, the cgroups that had it in the
+ * meantime, and the longest waits. Nothing where the session has no histogram. 0 or -ENOMEM.
  */
 int text_report_queue(const struct store *store, const struct store_session *session, FILE *out);
 

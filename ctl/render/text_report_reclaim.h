@@ -8,8 +8,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints for how long threads looked for memory, or had to wait before they wrote on, and who else
- * did. Nothing where the session has no such times. 0 or -ENOMEM.
+ * Prints direct reclaim and dirty throttling, of the session's threads and of other cgroups.
+ * Nothing where the session has no such times. 0 or -ENOMEM.
  */
 int text_report_reclaim(const struct store *store, const struct store_session *session, FILE *out);
 

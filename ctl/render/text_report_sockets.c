@@ -18,7 +18,7 @@ static uint64_t read_number(const struct json_node *line, const char *key)
 	return json_node_u64(json_node_get(line, key));
 }
 
-/* Of what a look finds, the most that any look found. */
+/* The largest value that any look found. */
 static uint64_t read_most(const struct json_node *line, const char *key)
 {
 	return read_number(json_node_get(line, key), "most");

@@ -8,7 +8,7 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints with whom the session's cgroup was connected, what waited there, and the queues of its
+ * Prints the peers of the session's cgroup, the data that waited there, and the queues of its
  * listeners. Nothing where the session has none. 0 or -ENOMEM.
  */
 int text_report_sockets(const struct store *store, const struct store_session *session, FILE *out);

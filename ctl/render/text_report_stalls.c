@@ -15,7 +15,7 @@
 
 #define STALLS_SHOWN 10
 
-/* Where a headline ends to say what stalled, and begins to say what ran. */
+/* Where the stall of a headline ends, and the CPU time begins. */
 #define HEADLINE_REST "of it); "
 
 static const char *const resources[] = { "cpu", "memory", "io" };
@@ -89,8 +89,8 @@ static int add_held(struct stalls *all, const struct store_session *session,
 }
 
 /*
- * Finds what the session says of the stall that began it: its resource, and how long it was by its
- * end, or by its trigger. False: it began otherwise.
+ * Finds the stall that began the session: its resource, and how long it was by its end, or by its
+ * trigger. False: it began otherwise.
  */
 static bool find_own(const struct json_node *start, const struct json_node *end,
 		     enum store_cause *ret_resource, uint64_t *ret_ms)
@@ -174,7 +174,7 @@ static char *format_ms(uint64_t ms, char text[TEXT_UNIT_BYTES])
 	return text_duration_us(MIN(ms, UINT64_MAX / 1000) * 1000, text);
 }
 
-/* Prints why, as far as the longest session knows: its cause, or what its headline adds. */
+/* Prints why, as far as the longest session knows: its cause, or the rest of its headline. */
 static void put_why(const struct store *store, const struct stall *row, FILE *out)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };

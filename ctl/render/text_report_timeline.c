@@ -92,7 +92,7 @@ static void put_column(const struct strip *s, const struct timeline_line *line,
 		       unsigned int *blanks, FILE *out)
 {
 	double ms = mean_of(s, line->ms[part], column);
-	/* Where nobody looked, nothing that was seen is not nothing. */
+	/* Without a look, an empty slot proves nothing. */
 	bool known = part == TIMELINE_RUNNING || mean_of(s, line->looks, column) > 0;
 
 	if (ms <= 0 && known) {

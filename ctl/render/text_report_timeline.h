@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_timeline.h: the part of the text report about what threads did when. */
+/* text_report_timeline.h: the part of the text report about the threads' activity over time. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_TIMELINE_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_TIMELINE_H
 

@@ -18,7 +18,7 @@ static void add_value(struct text_table *table, const struct json_node *wait, co
 	text_table_add(table, member_text_value(key, json_node_get(wait, key)));
 }
 
-/* "ProcSleep < LockAcquireExtended < heap_update": the function and who called it. */
+/* "ProcSleep < LockAcquireExtended < heap_update": the function and its callers. */
 static char *make_place(const struct json_node *wait)
 {
 	char *place = member_text_value("fn", json_node_get(wait, "fn"));

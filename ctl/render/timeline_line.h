@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* timeline_line.h: one event line `timeline` as numbers, for those who draw it. */
+/* timeline_line.h: one event line `timeline` as numbers, for drawing. */
 #ifndef TROCAR_CTL_RENDER_TIMELINE_LINE_H
 #define TROCAR_CTL_RENDER_TIMELINE_LINE_H
 
@@ -27,8 +27,8 @@ struct timeline_line {
 };
 
 /*
- * Reads a line, whose nodes it borrows. What is more than a line may have is not there, and what is
- * missing is 0: false where it has no slots.
+ * Reads a line, and borrows its nodes. Members beyond the limits of a line are dropped, and missing
+ * ones are 0: false where it has no slots.
  */
 bool timeline_line_read(const struct json_node *line, struct timeline_line *ret_line);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * answer.h: what is asked of the process that reads a file of symbols, and what it answers, each as
- * one message. That process has read a hostile file and may be another's by now: every byte of an
+ * answer.h: the requests to the process that reads a file of symbols, and its answers, each as one
+ * message. That process has read a hostile file and may be another's by now: every byte of an
  * answer is checked. Fuzzed (tests/fuzz/ctl/answer.c).
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_ANSWER_H
@@ -36,7 +36,7 @@ struct answer {
 	enum unnamed unnamed;
 	const char *raw; /* the symbol, where its readable name is another; else NULL */
 	unsigned int n;	 /* places, at least 1 */
-	/* First the function that has the symbol, then what is inlined there, innermost first. */
+	/* First the function of the symbol, then the inlined functions, innermost first. */
 	struct answer_place places[ANSWER_PLACES];
 };
 

@@ -48,7 +48,7 @@ static int open_file(int dir_fd, const char *path, struct elf_image *ret_image)
 	held_fd = regular_hold(dir_fd, path, true, &st);
 	if (held_fd < 0)
 		return held_fd;
-	/* Files of /proc and the like say 0, and some of them wait when they are read. */
+	/* Files of /proc and the like have size 0, and some of them block a reader. */
 	if (st.st_size < (off_t)sizeof(Elf32_Ehdr))
 		return -ENOEXEC;
 	fd = regular_open(held_fd);
@@ -154,7 +154,7 @@ static int look_at_file(struct walk *w, int dir_fd, const char *name)
 
 static int walk_folder(struct walk *w, int parent_fd, const char *name, unsigned int depth);
 
-/* Regular files, and what a link leads to when it is one. */
+/* Regular files, and links to one. */
 static int look_at(struct walk *w, int dir_fd, const struct dirent *entry, unsigned int depth)
 {
 	unsigned int type = entry->d_type;
@@ -282,7 +282,7 @@ uint64_t debug_files_shape(const char *hex, size_t digits, const char *module)
 	return shape;
 }
 
-/* From hex digits as event lines have them; false for what is none. */
+/* From hex digits as event lines have them; false for other texts. */
 static bool parse_hex(const char *hex, size_t digits, uint8_t id[BUILD_ID_BYTES_MAX])
 {
 	static const char figures[] = "0123456789abcdef";
@@ -299,7 +299,7 @@ static bool parse_hex(const char *hex, size_t digits, uint8_t id[BUILD_ID_BYTES_
 	return true;
 }
 
-/* Returns whether the build-id alone does not say which program the file at `module` is. */
+/* Returns whether the build-id alone does not identify the program of the file at `module`. */
 static bool is_shared(const struct debug_files_known *known, const char *hex, size_t digits,
 		      const char *module)
 {
@@ -320,7 +320,7 @@ static void try_known(const struct debug_files *d, const struct debug_files_know
 		(void)try_path(pool_text(&d->paths, known->debug - 1), hex, digits, pair);
 }
 
-/* As debuginfod_find_executable(3) and debuginfod_find_debuginfo(3) keep what they have fetched. */
+/* As debuginfod_find_executable(3) and debuginfod_find_debuginfo(3) keep their downloads. */
 static void try_cache(const struct debug_files *d, const char *hex, size_t digits,
 		      struct debug_files_pair *pair)
 {

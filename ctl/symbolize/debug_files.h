@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * debug_files.h: the files that may name the functions of a build: a program or library, and what
- * was split off it, by build-id. Only regular files are opened, and only after a look at what they
- * are, so that no FIFO blocks and no device wakes; whose build-id is another one is not given out.
+ * debug_files.h: the files that may name the functions of a build: a program or library, and its
+ * split debug files, by build-id. Only regular files are opened, and only after a check of their
+ * type, so that no FIFO blocks and no device wakes; with another build-id is not given out.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_DEBUG_FILES_H
 #define TROCAR_CTL_SYMBOLIZE_DEBUG_FILES_H
@@ -26,7 +26,7 @@ struct debug_files {
 		bool shared;	      /* programs of different shapes have the id */
 	} * known;		      /* one per id */
 	uint32_t space;
-	const char *root;     /* DEBUG_FILE_ROOT, or what a test has in its place */
+	const char *root;     /* DEBUG_FILE_ROOT, or a test's folder */
 	const char *cache;    /* a folder of debuginfod's client, or NULL */
 	uint64_t files;	      /* with a build-id */
 	uint64_t passed_over; /* folders and files that could not be looked at */
@@ -58,7 +58,7 @@ int debug_files_add(struct debug_files *d, int fd, const char *path);
 uint64_t debug_files_shape(const char *hex, size_t digits, const char *module);
 
 /*
- * Opens what there is of the build `hex` (`digits` hex digits): of the folders that were added, at
+ * Opens the files of the build `hex` (`digits` hex digits): of the folders that were added, at
  * `module` (a path, or NULL), in the cache, and below the root. Where programs of different shapes
  * have this build-id, only that at `module` is opened. 0; -ENOENT: nothing is there; -ESTALE: only
  * a file of another build at `module`; -EACCES: it may not be read; -ENOTUNIQ: different programs

@@ -10,8 +10,8 @@
 struct jsonw;
 
 /*
- * Copies the members of the object in `text`, which was read without a fault before, to where `w`
- * is, all but those whose keys are in `without` (NULL ends it). 0 or -EBADMSG.
+ * Copies the members of the object in `text`, which was read without a fault before, to the place
+ * of `w`, all but those with a key in `without` (NULL ends it). 0 or -EBADMSG.
  */
 int members_copy(const char *text, size_t bytes, const char *const *without, struct jsonw *w);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * missing.h: builds of which no file with names was found, and how to get one. Foreign texts are
- * kept as long as they may be, and told tame.
+ * kept up to their limits, and printed tamed.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_MISSING_H
 #define TROCAR_CTL_SYMBOLIZE_MISSING_H
@@ -12,7 +12,7 @@
 #include "ctl/symbolize/unnamed.h"
 #include "shared/json/json_reader.h"
 
-#define MISSING_BUILDS	     64 /* that are told apart; further ones are counted */
+#define MISSING_BUILDS	     64 /* that are distinguished; further ones are counted */
 #define MISSING_TOLD	     5	/* those with most frames */
 #define MISSING_DIGITS	     40 /* of a build-id that is kept; debuginfod has no longer ones */
 #define MISSING_MODULE_BYTES 256
@@ -29,7 +29,7 @@ struct missing {
 
 /*
  * Notes a frame without a name, where a file that can be fetched would name it; a build-id of other
- * characters than hex digits is nobody's.
+ * characters than hex digits has no file.
  */
 void missing_add(struct missing *m, enum unnamed why, const struct json_text *build_id,
 		 const struct json_text *module);

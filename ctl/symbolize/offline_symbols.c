@@ -45,7 +45,7 @@ int offline_symbols_init(struct offline_symbols *s, bool lines)
 	return s->data ? 0 : -ENOMEM;
 }
 
-/* Forgets all that was learnt; the resolvers go too, since they belong to what is forgotten. */
+/* Forgets all that was learnt; the resolvers go too, since they belong to the forgotten builds. */
 static void forget_all(struct offline_symbols *s)
 {
 	for (uint32_t i = 0; i < s->builds.count && i < s->known_space; i++)
@@ -90,7 +90,7 @@ static void make_room(struct offline_symbols *s)
 		stop_resolver(s, oldest, false);
 }
 
-/* The characters of a path in `path`; "" for what is none or too long. */
+/* The characters of a path in `path`; "" for a text that is none or too long. */
 static void take_path(const struct json_text *module, char path[DEBUG_FILES_PATH])
 {
 	size_t bytes = 0;
@@ -112,7 +112,7 @@ static enum unnamed choose_reason(int error)
 }
 
 /*
- * Sees to it that a resolver of the build runs; else b->unnamed says why not. `number`: of the
+ * Sees to it that a resolver of the build runs; else b->unnamed has the reason. `number`: of the
  * module. 0 or -ENOMEM.
  */
 static int start_resolver(struct offline_symbols *s, struct offline_build *b,
@@ -212,7 +212,7 @@ static int keep_name(struct offline_symbols *s, const struct answer *answer, uin
 	return keep_text(s, &w, ret_text);
 }
 
-/* Asks the build's resolver, and keeps what it says. */
+/* Asks the build's resolver, and keeps the answer. */
 static int ask_resolver(struct offline_symbols *s, struct offline_build *b,
 			const struct answer_question *question, struct offline_place *place)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * offline_symbols.h: names and source lines of frames, by build-id and offset in the file. Each
- * place is asked for once, and what is known is forgotten when it fills its budget; files are read
- * by resolvers, of which few live at a time.
+ * place is asked for once, and the known places are forgotten when they fill their budget; files
+ * are read by resolvers, of which few live at a time.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_OFFLINE_SYMBOLS_H
 #define TROCAR_CTL_SYMBOLIZE_OFFLINE_SYMBOLS_H

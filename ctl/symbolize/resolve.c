@@ -16,8 +16,7 @@ static struct elf_image make_image(int fd)
 	return (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
 }
 
-/* Reads the headers of the file whose offsets are asked for. Errors as elf_reader_open; -ENODATA.
- */
+/* Reads the headers of the file that the offsets are of. Errors as elf_reader_open; -ENODATA. */
 static int open_layout(struct resolve *r)
 {
 	int e;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * resolve.h: answers what is at an offset of one file: the function's name, by the agent's own
- * reader (shared/elf), and its source lines, by libdw. libdw maps foreign files and believes much
- * of what they say: so this runs in a process of its own (resolver.h), which may crash, and has
- * nothing to lose.
+ * resolve.h: names the function at an offset of one file: the function's name, by the agent's own
+ * reader (shared/elf), and its source lines, by libdw. libdw maps foreign files and trusts many of
+ * their fields: so this runs in a process of its own (resolver.h), which may crash, and has nothing
+ * to lose.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_RESOLVE_H
 #define TROCAR_CTL_SYMBOLIZE_RESOLVE_H

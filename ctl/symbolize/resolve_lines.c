@@ -256,8 +256,8 @@ static bool find_inner_scope(Dwarf_Die *parent, uint64_t address, Dwarf_Die *ret
 }
 
 /*
- * Appends what is inlined at the address, outermost first; each is called by the one before. False
- * when there is more: then the last one's line is known by what it calls.
+ * Appends the inlined functions at the address, outermost first; each is called by the one before.
+ * False when there is more: then the last one's line is known from its call.
  */
 static bool push_inlined(struct resolve_lines *l, Dwarf_Die *unit, Dwarf_Die scope,
 			 uint64_t address, struct answer *answer)

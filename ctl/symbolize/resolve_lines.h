@@ -55,7 +55,7 @@ int resolve_lines_open(struct resolve_lines *l, int fd, uint64_t base);
 void resolve_lines_done(struct resolve_lines *l);
 
 /*
- * Fills the places' files and lines for an address: places[0] is the function itself, whose name
+ * Fills the places' files and lines for an address: places[0] is the function itself, and its name
  * stays as it is; behind it come the inlined ones. The texts live until the next call.
  */
 void resolve_lines_find(struct resolve_lines *l, uint64_t address, struct answer *answer);

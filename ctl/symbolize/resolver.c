@@ -56,7 +56,7 @@ static int tie_hands(pid_t parent)
 		r = -errno;
 	if (r < 0)
 		return r;
-	/* Ended before it was told to end with us? */
+	/* Ended before it was set to end with us? */
 	return getppid() != parent ? -ESRCH : confine_now(CONFINE_RESOLVER);
 }
 

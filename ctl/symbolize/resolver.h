@@ -30,8 +30,8 @@ struct resolver {
 int resolver_start(const struct debug_files_pair *pair, bool lines, struct resolver *ret_resolver);
 
 /*
- * Asks what is at a place of the file; the texts of *ret_answer stand in `data`. 0; -EPIPE: the
- * process has ended; -ETIMEDOUT; -EBADMSG: no answer. Behind a failure it is of no use.
+ * Asks for the function at a place of the file; the texts of *ret_answer stand in `data`. 0;
+ * -EPIPE: the process has ended; -ETIMEDOUT; -EBADMSG: no answer. Behind a failure it is of no use.
  */
 int resolver_ask(const struct resolver *r, const struct answer_question *place,
 		 char data[ANSWER_BYTES], struct answer *ret_answer);

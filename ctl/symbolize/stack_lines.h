@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stack_lines.h: one stack on its way from event lines to event lines: its frames change, and so
- * may the number of lines that it takes. What else its lines say stays.
+ * may the number of lines that it takes. Its other members stay.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_STACK_LINES_H
 #define TROCAR_CTL_SYMBOLIZE_STACK_LINES_H
@@ -51,7 +51,7 @@ bool stack_lines_is(const struct stack_lines *l, const struct event *event);
 bool stack_lines_is_caller(const struct stack_lines *l, const struct event_frame *frame);
 
 /*
- * Appends a frame: the text as it came, or with what was found in it. 0, -EBADMSG; -E2BIG beyond
+ * Appends a frame: the text as it came, or with the found names in it. 0, -EBADMSG; -E2BIG beyond
  * STORE_FRAMES_MAX frames.
  */
 int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, const char *text,

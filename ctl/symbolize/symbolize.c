@@ -91,7 +91,7 @@ static bool is_of_file(const struct event_frame *f)
 	return event_is(&f->kind, "user") || event_is(&f->kind, "runtime");
 }
 
-/* Counts what became of a frame of a file. */
+/* Counts the result for a frame of a file. */
 static void count_frame(struct symbolize *s, const struct event_frame *f,
 			const struct offline_frame *found)
 {
@@ -132,7 +132,7 @@ static int look_up(struct symbolize *s, const struct event_frame *f, bool caller
 
 /* ---- stacks */
 
-/* Gives up a stack whose parts are missing: its lines go out as they came. */
+/* Gives up a stack with missing parts: its lines go out as they came. */
 static void give_up(struct symbolize *s, struct stack_lines *l)
 {
 	fwrite(l->original.data, 1, l->original.bytes, s->options->out);
@@ -282,7 +282,7 @@ static int read_lines(struct symbolize *s)
 	return r;
 }
 
-/* ---- what it says at the end */
+/* ---- the words at the end */
 
 static void tell_folders(const struct symbolize *s)
 {
@@ -350,7 +350,7 @@ static int check_cache(const struct symbolize *s)
 	return fd < 0 ? fail_command(s, cache, -errno) : 0;
 }
 
-/* Opens what the command line names. */
+/* Opens the files of the command line. */
 static int open_all(struct symbolize *s, const char *file)
 {
 	const struct options *o = s->options;

@@ -5,7 +5,7 @@
 
 #include "ctl/cli/options.h"
 
-#define SYMBOLIZE_OPEN 16 /* stacks whose parts are still to come */
+#define SYMBOLIZE_OPEN 16 /* stacks with parts still to come */
 
 /* Returns enum command_exit. */
 int symbolize_call(const struct options *options, const char *const *arguments);

@@ -112,7 +112,7 @@ struct rewrite {
 	uint32_t session;
 	const struct tally_sum *whole;
 	const struct json_node *
-		*named; /* owned: rows of modules_unnamed whose frames all have names now */
+		*named; /* owned: rows of modules_unnamed with names for all their frames now */
 	uint32_t n_named;
 	struct jsonw *w;
 };
@@ -170,7 +170,7 @@ static int find_named(struct rewrite *x)
 	return 0;
 }
 
-/* A row whose frames have become fewer. */
+/* A row with fewer frames than before. */
 static void write_row(struct rewrite *x, const struct json_node *row, uint64_t frames)
 {
 	bool written = false;
@@ -263,7 +263,10 @@ static void write_advice(struct rewrite *x, const struct json_node *advice)
 	jsonw_array_end(x->w);
 }
 
-/* What is no share stays as it came: 1e999, say, is a number of JSON, but reads as infinity. */
+/*
+ * What is no share stays as it came: 1e999, for example, is a number of JSON, but reads as
+ * infinity.
+ */
 static void write_share(struct rewrite *x, const struct json_node *value)
 {
 	bool number = json_node_is(value, JSON_REAL) || json_node_is(value, JSON_INTEGER);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tally.h: what became of each session's nameless frames, for its last line: the sums and the
- * advice there speak of what the agent saw, and must not contradict the stacks above them.
+ * advice there are from the agent's knowledge, and must not contradict the stacks above them.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_TALLY_H
 #define TROCAR_CTL_SYMBOLIZE_TALLY_H
@@ -35,9 +35,9 @@ int tally_add(struct tally *t, const char *session, size_t session_bytes,
 	      const struct event_frame *frame, uint64_t count, bool named);
 
 /*
- * Appends the session.end line with what changed: modules_unnamed, advice and the share of unnamed
- * frames; `symbolized` says so, unless the line would be longer than max_bytes. 0; -ENOENT: nothing
- * changed, and nothing was appended; -ENOMEM.
+ * Appends the session.end line with the changes: modules_unnamed, advice and the share of unnamed
+ * frames; `symbolized` counts them, unless the line would be longer than max_bytes. 0; -ENOENT:
+ * nothing changed, and nothing was appended; -ENOMEM.
  */
 int tally_end(const struct tally *t, const struct event *event, const char *line, size_t bytes,
 	      size_t max_bytes, struct jsonw *w);

@@ -86,7 +86,10 @@ static int compare_functions(const void *a, const void *b, void *context)
 	return r ? r : (x->label > y->label) - (x->label < y->label);
 }
 
-/* What a function is: of one label, in the kernel or outside; and what is no frame, as the last. */
+/*
+ * What a function is: of one label, in the kernel or outside; and labels that are no frame, as the
+ * last.
+ */
 struct identity {
 	uint32_t label, kind;
 };
@@ -112,7 +115,7 @@ static int find_functions(struct hot *hot, const struct tree *tree, struct pool 
 	return 0;
 }
 
-/* Leaves out what is no function of a program or of the kernel. */
+/* Leaves out labels that are no function of a program or of the kernel. */
 static uint32_t keep_functions(struct hot_function *functions, uint32_t count)
 {
 	uint32_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hot.h: the functions of a tree by what was counted in themselves and below them. */
+/* hot.h: the functions of a tree by their own weight and that below them. */
 #ifndef TROCAR_CTL_VIEW_HOT_H
 #define TROCAR_CTL_VIEW_HOT_H
 
@@ -8,7 +8,7 @@
 struct hot_function {
 	uint32_t label, kind;
 	uint64_t self[TREE_COLUMNS], total[TREE_COLUMNS];
-	/* In itself, and of a program's function also what the kernel did for it. */
+	/* In itself, and for a program's function also the kernel's work for it. */
 	uint64_t own[TREE_COLUMNS];
 };
 
@@ -27,7 +27,7 @@ struct hot {
 int hot_init(struct hot *hot, const struct tree *tree, unsigned int by);
 void hot_done(struct hot *hot);
 
-/* Returns what is a node's own in the column, as of its function above. */
+/* Returns a node's own weight in the column, as for its function above. */
 uint64_t hot_own(const struct tree *tree, uint32_t node, unsigned int column);
 
 #endif

@@ -78,7 +78,7 @@ static char *name_unnamed(const struct labels *l, const struct store_frame *f, c
 	return r < 0 ? NULL : name;
 }
 
-/* The name and, where it tells labels apart, the module behind its NUL. */
+/* The name and, where it distinguishes labels, the module after its NUL. */
 static int put_label(struct labels *l, const char *name, const char *module, uint32_t *ret_label)
 {
 	size_t name_bytes = strlen(name), module_bytes = module ? strlen(module) : 0;

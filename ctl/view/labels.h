@@ -13,7 +13,7 @@ struct labels {
 	struct pool texts;	   /* shown as they are: tame, UTF-8; behind the NUL a module */
 	uint32_t *of_frame;	   /* label + 1; 0: not made yet */
 	uint32_t space;
-	bool offsets; /* frames without a name are told apart by their place in the file */
+	bool offsets; /* frames without a name are distinguished by their place in the file */
 	bool joined;  /* functions of one name are one label, whatever file they are in */
 };
 

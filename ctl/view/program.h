@@ -6,7 +6,7 @@
 #include "ctl/events/store.h"
 
 /*
- * Finds the executable whose stacks have the most time. *ret_program has its path as `module`, and
+ * Finds the executable with the most time in its stacks. *ret_program has its path as `module`, and
  * its `build_id` where a frame lies in it; `module` is STORE_NONE where no line names an
  * executable. 0, -ENOMEM, -ENOSPC.
  */

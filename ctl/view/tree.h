@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tree.h: stacks laid over each other from the root: a node per path of labels, with what was
- * counted in it and below, in two columns that are compared (before and during, or A and B).
+ * tree.h: stacks laid over each other from the root: a node per path of labels, with the counts in
+ * it and below, in two columns that are compared (before and during, or A and B).
  */
 #ifndef TROCAR_CTL_VIEW_TREE_H
 #define TROCAR_CTL_VIEW_TREE_H

@@ -159,7 +159,7 @@ void view_done(struct view *v)
 	labels_done(&v->labels);
 }
 
-/* The label of what --by puts below a stack. */
+/* The label that --by puts below a stack. */
 static int make_label(struct view *v, unsigned int by, const struct store_key *key,
 		      uint32_t *ret_label)
 {
@@ -255,7 +255,7 @@ void view_only(struct view *v, uint32_t signal, bool busy)
 	v->busy = busy;
 }
 
-/* The column of what belongs to a phase and a file; negative: it is not shown. */
+/* The column of a phase and a file; negative: it is not shown. */
 static int find_column(const struct view *v, const struct store_key *key, enum view_columns columns)
 {
 	switch (columns) {
@@ -323,7 +323,7 @@ static int put_state(struct view *v, const struct group *group, struct tree_step
 	return labels_plain(&v->labels, text, &step->label);
 }
 
-/* What stands below, then the frames from the root on, then what stands above. */
+/* The labels below, then the frames from the root on, then the labels above. */
 static int make_path(struct view *v, const struct group *group, struct tree_step *path,
 		     uint32_t *ret_n)
 {

@@ -25,8 +25,8 @@ struct view {
 	struct labels labels;
 	enum view_unit unit;
 	unsigned int by[VIEW_BY_MAX], n_by;
-	bool wall;		  /* what ran and what waited, which adds up to time */
-	bool leaf_states;	  /* above each stack stands what its threads did */
+	bool wall;		  /* CPU time and waits, which add up to time */
+	bool leaf_states;	  /* above each stack is the state of its threads */
 	bool waits;		  /* some threads waited */
 	unsigned int signals;	  /* how many different ones were selected: 0, 1, 2 for more */
 	unsigned int rules;	  /* the same, of one file where two are compared */
@@ -37,9 +37,9 @@ struct view {
 };
 
 /*
- * From the options --by, --count (without it: `unit`) and --offsets; says on their `err` what is
- * wrong. With more than one rule each stack stands on its rule. 0, -EINVAL, -ENOMEM, -ENOSPC.
- * Release with view_done in every case.
+ * From the options --by, --count (without it: `unit`) and --offsets; prints a fault on their `err`.
+ * With more than one rule each stack stands on its rule. 0, -EINVAL, -ENOMEM, -ENOSPC. Release with
+ * view_done in every case.
  */
 int view_init(struct view *v, const struct options *options, struct input *input,
 	      enum view_unit unit);
@@ -47,7 +47,7 @@ void view_done(struct view *v);
 
 /*
  * Whether samples stand for different times, as those of the recorder and of a session do, or
- * looks: then their number says nothing.
+ * looks: then their number means nothing.
  */
 bool view_rates_differ(const struct view *v);
 
@@ -75,7 +75,7 @@ const char *view_phase(const struct view *v, unsigned int column);
 /* Counts all stacks in the tree. 0, -ENOMEM, -ENOSPC. */
 int view_fill(struct view *v, enum view_columns columns, struct tree *tree);
 
-/* The seconds that a column's sessions lasted; 0: some session does not say. */
+/* The seconds that a column's sessions lasted; 0: some session does not have it. */
 double view_seconds(const struct view *v, enum view_columns columns, unsigned int column);
 
 /* What the picture shows, as a new text for a person; the caller frees. NULL: no memory. */
