@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trocar-activate: stands in for trocar-broker.socket where there is no systemd (a container). It
- * listens, and starts the broker when somebody connects, with the variables of sd_listen_fds(3). It
+ * listens, and starts the broker when a client connects, with the variables of sd_listen_fds(3). It
  * never reads from the socket, and no capability is in effect in it: it keeps them permitted for
  * the broker alone.
  */
@@ -30,7 +30,7 @@
 #define LISTEN_FIRST 3 /* SD_LISTEN_FDS_START */
 #define BACKLOG	     4 /* as Backlog= of trocar-broker.socket */
 #define SOCKET_UMASK 0117
-#define PAUSE_S	     1 /* after a broker that failed: whoever waits is still in the backlog */
+#define PAUSE_S	     1 /* after a broker that failed: waiting clients are still in the backlog */
 
 enum {
 	EXIT_FINE = 0,
@@ -164,7 +164,7 @@ static pid_t start_command(int fd, char *const argv[], const sigset_t *open)
 	_exit(EXIT_FAILED);
 }
 
-/* While the command runs, the socket is the command's: nobody looks at it here. */
+/* While the command runs, the socket is the command's: it is not checked here. */
 static int serve_socket(int fd, char *const argv[], const sigset_t *open)
 {
 	struct pollfd asked = { .fd = fd, .events = POLLIN };

@@ -33,7 +33,7 @@ enum {
 
 /*
  * Lists the programs that attach by their section, tracepoints and iterators, as far as this kernel
- * has what they attach to. Returns their number.
+ * has their hooks. Returns their number.
  */
 size_t attachments_list(const struct kernelset *set, struct attachment ret_list[ATTACHMENTS]);
 

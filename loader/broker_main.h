@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * broker_main.h: the verb `broker`: opens for the consumer what the consumer may not open itself.
- */
+/* broker_main.h: the verb `broker`: opens files for the consumer that it may not open itself. */
 #ifndef TROCAR_LOADER_BROKER_MAIN_H
 #define TROCAR_LOADER_BROKER_MAIN_H
 

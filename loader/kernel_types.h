@@ -23,10 +23,10 @@ struct btf;
 int kernel_types_open(char ret_path[static KERNEL_TYPES_PATH_BYTES]);
 
 /*
- * Copies from `kernel` each struct, union and enum whose name `programs` has too ("task_struct" for
- * its "task_struct___lock"), with all members and the types that lie in them; what a pointer points
- * to is left out. The copies have other numbers than the kernel's. -ENOMEM; -E2BIG: types lie in
- * types deeper than in any kernel; -errno of write(2).
+ * Copies from `kernel` each struct, union and enum with a name that `programs` has too
+ * ("task_struct" for its "task_struct___lock"), with all members and the types in them; what a
+ * pointer points to is left out. The copies have other numbers than the kernel's. -ENOMEM; -E2BIG:
+ * types lie in types deeper than in any kernel; -errno of write(2).
  */
 int kernel_types_fill(int fd, const struct btf *kernel, const struct btf *programs);
 

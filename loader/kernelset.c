@@ -27,14 +27,14 @@
 #define UNWIND_KIB_ELEMENTS 128 /* of 8 bytes each */
 
 /*
- * Maps whose size is an option: the place of the number in struct options, and the entries per unit
- * of it.
+ * Maps with an option for their size: the place of the number in struct options, and the entries
+ * per unit of it.
  */
 static const struct {
 	const char *map;
 	size_t offset;
 	uint32_t unit, more;
-	bool shared; /* the number is what one owner may have (TABLE_SHARE) */
+	bool shared; /* the number is one owner's share (TABLE_SHARE) */
 } sizes[] = {
 	{ "samples", offsetof(struct options, samples_kib), 1024 },
 	{ "events", offsetof(struct options, events_kib), 1024 },
@@ -103,7 +103,7 @@ static void set_table_sizes(struct trocar *skeleton)
 		((uint32_t *)skeleton->rodata->table_sizes)[i] = bpf_map__max_entries(maps[i]);
 }
 
-/* Returns whether the kernel has what a row of the preflight asks for. */
+/* Returns whether the kernel has the feature of a row of the preflight. */
 static bool has_need(struct preflight_btf *btf, enum preflight_id id)
 {
 	struct preflight_row row;
@@ -206,7 +206,7 @@ static void destroy_skeleton(struct trocar **skeleton)
 	trocar__destroy(*skeleton);
 }
 
-/* Returns the length of a jiffy, which is what the coarse clocks count by. */
+/* Returns the length of a jiffy, the unit of the coarse clocks. */
 static uint32_t read_tick_ns(void)
 {
 	struct timespec tick;
@@ -229,7 +229,7 @@ static uint32_t find_dirty_pause(struct preflight_btf *btf)
 	return n == 1 + 8 || n == 1 + 12 ? n - 3 : 0;
 }
 
-/* Sets what the programs are told of this load. */
+/* Sets the programs' constants of this load. */
 static int set_constants(struct trocar *skeleton, const struct options *o, bool vma_open_coded)
 {
 	unsigned char secret[sizeof(skeleton->rodata->address_secret)];
@@ -247,7 +247,7 @@ static int set_constants(struct trocar *skeleton, const struct options *o, bool 
 	return 0;
 }
 
-/* What the kernel has of what the programs want. */
+/* The kernel's features that the programs want. */
 struct offer {
 	bool vma_open_coded, oom_victims;
 	uint32_t dirty_pause_at;

@@ -20,10 +20,10 @@ struct kernelset {
 	bool vma_open_coded;
 	bool page_walk;	    /* bpf/page_layout.bpf.c can walk page tables */
 	bool kernel_rows;   /* bpf/kernel_stack.h can walk the kernel's stacks */
-	bool sched_info;    /* the kernel keeps what bpf/account.h reads */
+	bool sched_info;    /* the kernel keeps the words that bpf/account.h reads */
 	bool socket_cgroup; /* sockets know their cgroup */
-	bool oom_victims;   /* the kernel tells bpf/oom.bpf.c whom it kills */
-	bool dirty_pauses;  /* it tells bpf/reclaim.bpf.c in a way that is known who has to wait */
+	bool oom_victims;   /* the kernel reports its victim to bpf/oom.bpf.c */
+	bool dirty_pauses;  /* it reports throttled writers to bpf/reclaim.bpf.c in a known form */
 };
 
 /*
@@ -45,7 +45,7 @@ int kernelset_attach(struct kernelset *set, const struct options *o, const char 
  */
 int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what);
 
-/* Closes all descriptors: the kernel frees what is not pinned. */
+/* Closes all descriptors: the kernel frees objects that are not pinned. */
 void kernelset_done(struct kernelset *set);
 
 #endif

@@ -55,8 +55,8 @@ static int load_kernelset(struct load *l)
 
 /*
  * CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON, so it goes as soon as it can: here, unless an
- * undo would have to unmount. Not earlier: libbpf reads the BTF of modules for what the kernel's
- * own lacks, and perf_event_open(2) needs it with Debian's perf_event_paranoid=3.
+ * undo would have to unmount. Not earlier: libbpf reads the BTF of modules for types that the
+ * kernel's own lacks, and perf_event_open(2) needs it with Debian's perf_event_paranoid=3.
  */
 static int attach_kernelset(struct load *l)
 {
@@ -210,7 +210,7 @@ static int look_for_set(const struct load *l, bool *ret_loaded)
 	return -EEXIST;
 }
 
-/* Removes what a load that was killed left: pins without an `abi`, and everything in new/. */
+/* Removes the leftovers of a killed load: pins without an `abi`, and everything in new/. */
 static int clean_leftovers(const struct load *l, bool loaded)
 {
 	unsigned int staged = 0, standing = 0;

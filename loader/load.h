@@ -6,7 +6,7 @@
 #include "loader/options.h"
 
 /*
- * Logs what it did or what failed, and undoes everything on failure. Signals must be blocked: a
+ * Logs its result or the failure, and undoes everything on failure. Signals must be blocked: a
  * pending one interrupts the load between two steps. Drops capabilities as its stages pass. Returns
  * an enum exit_status.
  */

@@ -89,7 +89,7 @@ static const struct verb *find_verb(const char *name)
 
 /*
  * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is, where
- * no_new_privs makes it useless. A verb that lacks a capability says so itself.
+ * no_new_privs makes it useless. A verb that lacks a capability reports this itself.
  */
 static int drop_capabilities(enum policy_process process, enum policy_stage stage)
 {

@@ -26,7 +26,7 @@ static bool is_cgroup_prefix(const char *prefix)
 	return prefix[0] == '/' && strlen(prefix) < CGROUP_PREFIX_BYTES;
 }
 
-/* Memory is what the kernel pins when the set is loaded. */
+/* Memory is the kernel's pinned memory when the set is loaded. */
 static const struct option_row rows[] = {
 	OPTION_ROW(NUMBER, FOR_LOAD, hz, "hz", .value = "N", .min = 5, .max = 999, .preset = "97",
 		   .help = "rate of the sampling event on each CPU"),

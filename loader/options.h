@@ -30,8 +30,8 @@ struct options {
 };
 
 /*
- * Parses the arguments behind the verb. Texts are borrowed from argv. -EINVAL: `fault` says in one
- * line what is wrong and what would be right.
+ * Parses the arguments behind the verb. Texts are borrowed from argv. -EINVAL: `fault` is one line
+ * with the fault and the right form.
  */
 int options_parse(uint32_t verb, int argc, char *const argv[], struct options *ret_options,
 		  char fault[OPTION_TABLE_FAULT_BYTES]);

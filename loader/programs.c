@@ -11,7 +11,7 @@
 
 /*
  * Returns which half loads the program: those that walk stacks of user mode and that of the
- * switches take the verifier as long as all others together, and what is learnt with them.
+ * switches take the verifier as long as all others together.
  */
 static size_t half_of(const struct trocar *set, const struct bpf_program *program)
 {

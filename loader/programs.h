@@ -49,8 +49,8 @@ int programs_end(struct programs *p);
 struct bpf_program *programs_find(const struct programs *p, const struct bpf_program *program);
 
 /*
- * Waits for the thread and closes the descriptors of the programs and maps: the kernel frees what
- * is not pinned.
+ * Waits for the thread and closes the descriptors of the programs and maps: the kernel frees
+ * objects that are not pinned.
  */
 void programs_done(struct programs *p);
 

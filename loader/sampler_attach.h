@@ -24,7 +24,7 @@ struct samplers {
  */
 int sampler_attach_all(int prog_fd, uint64_t hz, struct samplers *ret_samplers, uint32_t *ret_cpu);
 
-/* Closes the links: the kernel detaches what is not pinned. */
+/* Closes the links: the kernel detaches links that are not pinned. */
 void sampler_attach_done(struct samplers *samplers);
 
 #endif

@@ -6,7 +6,7 @@
 #include "loader/options.h"
 
 /*
- * Removes everything of a set, also of a half-finished one, and nothing else. Logs what it did.
+ * Removes everything of a set, also of a half-finished one, and nothing else. Logs its result.
  * Returns an enum exit_status; success also when nothing is loaded.
  */
 int unload_run(const struct options *o);

@@ -26,7 +26,7 @@ static bool is_ours(const struct stat *st)
 	return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & 0777) == LOCK_MODE;
 }
 
-/* In a sticky directory root alone can move what a user has put there. */
+/* In a sticky directory root alone can move a user's object. */
 static int move_away(const char *path)
 {
 	char aside[PATH_MAX];
@@ -56,7 +56,7 @@ static int try_to_take(const char *path, int *ret_fd)
 		return move_away(path) ?: -EAGAIN;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	/* The one who held it may have removed it between our open and our lock. */
+	/* The holder may have removed it between our open and our lock. */
 	if (lstat(path, &there) < 0 || there.st_dev != held.st_dev || there.st_ino != held.st_ino)
 		return -EAGAIN;
 	*ret_fd = TAKE_FD(fd);

@@ -2,8 +2,8 @@
 /*
  * lock_dir.h: a lock that root alone can take. It is flock(2) on a directory of mode 0700 that lies
  * at a path of its own and is there for as long as the lock is held. flock(2) asks for nothing but
- * an open descriptor, so the lock must not be on what others can open. A directory, because bpffs
- * has no plain files.
+ * an open descriptor, so the lock must not be on an object that others can open. A directory,
+ * because bpffs has no plain files.
  */
 #ifndef TROCAR_LOADER_BPFFS_LOCK_DIR_H
 #define TROCAR_LOADER_BPFFS_LOCK_DIR_H

@@ -150,7 +150,7 @@ static bool is_abi(const char *name)
 	return strcmp(name, "abi") == 0 || strcmp(name, OLD_ABI) == 0;
 }
 
-/* Exchanges all pins but abi; on failure exchanges back what was exchanged. */
+/* Exchanges all pins but abi; on failure exchanges all back. */
 static int swap_pins(const char *dir, const struct names *names)
 {
 	int r = 0;

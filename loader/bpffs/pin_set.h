@@ -33,7 +33,7 @@ int pin_set_unstage(const char *dir, unsigned int *ret_removed);
 /* Removes the pins of the set in `dir`, and no other file. Results as pin_set_unstage. */
 int pin_set_remove(const char *dir, unsigned int *ret_removed);
 
-/* Returns whether the bpffs `dir` holds nothing but what the kernel puts into each bpffs. */
+/* Returns whether the bpffs `dir` holds nothing but the kernel's own files of each bpffs. */
 bool pin_set_is_empty(const char *dir);
 
 #endif

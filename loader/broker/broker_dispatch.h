@@ -34,7 +34,7 @@ struct broker_result {
 };
 
 /*
- * The functions of one request. Each gets the context, the body, and a result that says granted and
+ * The functions of one request. Each gets the context, the body, and a result that is granted and
  * has no descriptors. `work` runs in a worker process, because it may block (broker_worker.h).
  */
 struct broker_operation {
@@ -62,7 +62,7 @@ union broker_body {
 	uint8_t bytes[BROKER_REQUEST_MAX];
 };
 
-/* The state of one connection. All 0 for a new one, whose first request must be hello. */
+/* The state of one connection. All 0 for a new one; its first request must be hello. */
 struct broker_session {
 	enum broker_stage stage;
 	uint32_t sequence;	/* of the last request with the right number */

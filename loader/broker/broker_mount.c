@@ -17,9 +17,9 @@
 
 /*
  * Finds out whether the process's mount namespace belongs to our user namespace. In a mount
- * namespace of another user namespace an unprivileged user mounts as he likes, for example an
- * overlay above FUSE, whose type is overlay. NS_GET_USERNS fails with EPERM where the owner is no
- * descendant of ours: that is another one, too.
+ * namespace of another user namespace an unprivileged user can mount, for example an overlay above
+ * FUSE, of type overlay. NS_GET_USERNS fails with EPERM where the owner is no descendant of ours:
+ * that is another one, too.
  */
 static int is_own_namespace(int process_fd, bool *ret_ours)
 {

@@ -11,7 +11,7 @@
  * root owns the pin, and the event has no sample type, no registers, no addresses. The program
  * writes only for watches, which the consumer may set anyway. The broker sets the rate, at most the
  * one of the load; the consumer's filter lets it enable and disable the event, not change its rate.
- * At most two per CPU and a few: the broker counts what the consumer holds (broker_peer.c).
+ * At most two per CPU and a few: the broker counts the consumer's holdings (broker_peer.c).
  *
  * signal_attach gives links of our pinned programs of a signal in probes.def, and refuses while the
  * consumer still holds one of them.
@@ -29,12 +29,12 @@
  * of programs and libraries, including those that the consumer's user may not read
  * (docs/threats.md).
  *
- * jit_map_open gives one file whose path the kernel's own numbers make: /tmp/perf-PID.map below
- * the root of a process. It opens each component with O_PATH, follows no symbolic link, and judges
- * each mount before it looks up a name in it. The file must be a regular file of the process's own
- * user with one name, on the mount of its folder: so neither a link in /tmp nor a bind mount leads
- * to another file. The content is text that the process wrote for profilers. Its size is not
- * limited here: the consumer reads the end of it.
+ * jit_map_open gives one file, with a path made from the kernel's own numbers: /tmp/perf-PID.map
+ * below the root of a process. It opens each component with O_PATH, follows no symbolic link, and
+ * judges each mount before it looks up a name in it. The file must be a regular file of the
+ * process's own user with one name, on the mount of its folder: so neither a link in /tmp nor a
+ * bind mount leads to another file. The content is text that the process wrote for profilers. Its
+ * size is not limited here: the consumer reads the end of it.
  *
  * No operation writes, creates, removes or executes a file. Each request has a fixed length, and
  * none makes the broker keep memory. Every descriptor is close-on-exec, and goes out in the answer
@@ -71,7 +71,7 @@ static void grant_fd(struct broker_result *result, int fd)
 	result->fds[result->count++] = fd;
 }
 
-/* Refuses with the kernel's error, or GONE where it says that the object no longer exists. */
+/* Refuses with the kernel's error, or GONE where the object no longer exists. */
 static void refuse_error(struct broker_result *result, int error)
 {
 	bool gone = error == -ESTALE || error == -ENODEV || error == -ESRCH;
@@ -151,7 +151,7 @@ static unsigned int count_allowed_events(void)
 }
 
 /*
- * Counts what the peer holds into the result. Refuses with GONE if the peer has ended; other errors
+ * Counts the peer's holdings into the result. Refuses with GONE if the peer has ended; other errors
  * leave `counted` false.
  */
 static void count_held(struct broker_operations *o, const uint32_t *ids, unsigned int n,
@@ -379,7 +379,7 @@ static int open_known(const struct broker_operations *o, const struct process_ke
 	return result->refusal == REFUSAL_NONE ? TAKE_FD(process_fd) : -1;
 }
 
-/* Grants `fd`, unless `r` or the refusal says no, or the process has ended meanwhile. */
+/* Grants `fd`, unless `r` or the refusal forbids it, or the process has ended in the meantime. */
 static void grant_checked(int process_fd, const struct process_key *key, int r, int *fd,
 			  struct broker_result *result)
 {
@@ -400,7 +400,7 @@ static void open_mapping(void *context, const void *body, struct broker_result *
 	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
 	int r;
 
-	/* From here on a file system may block this worker, and what it holds open. */
+	/* From here on a file system may block this worker, and its open files. */
 	broker_operations_done(context);
 	if (process_fd < 0)
 		return;

@@ -17,7 +17,7 @@ struct broker_operations {
 	int cgroup_fd;			  /* the cgroup2 mount, owned; -1: there is none */
 	uint64_t root_id;		  /* of the cgroup at cgroup_fd */
 	struct broker_dispatch *dispatch; /* borrowed; gets the mapped counts */
-	struct broker_peer *peer;	  /* borrowed; who asks */
+	struct broker_peer *peer;	  /* borrowed; the peer */
 };
 
 /* Indexed by request; the context of each is a struct broker_operations. */

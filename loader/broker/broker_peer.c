@@ -24,9 +24,9 @@
 #define TARGET_BYTES 32		/* of a descriptor's link; those that are compared are shorter */
 
 /*
- * Counts take a quarter of the time at most: each is paid for with REST times what it took. The
- * begin of a session is half a dozen counts in a row, of about a millisecond each, and the
- * consumer's main loop waits for them: for so much of payment nobody waits.
+ * Counts take a quarter of the time at most: each is paid for with REST times its cost. The begin
+ * of a session is half a dozen counts in a row, of about a millisecond each, and the consumer's
+ * main loop waits for them: a client does not wait for a smaller rest of payment.
  */
 #define REST	  3
 #define CREDIT_NS (100 * NSEC_PER_MSEC)
@@ -249,9 +249,8 @@ static bool has_received_all(const struct broker_wire *wire)
 
 /*
  * Runs after the count: a message that is unreceived now was unreceived then. Subtracts files on
- * their way to the thread that asked for them, which are no events. Adds what was sent on a
- * connection whose other end the count cannot see (a thread polls it and has closed the
- * descriptor).
+ * their way to the thread that asked for them, which are no events. Adds the grants on a connection
+ * with an other end that the count cannot see (a thread polls it and has closed the descriptor).
  */
 static void count_wires(struct broker_peer *peer, struct broker_holdings *held)
 {

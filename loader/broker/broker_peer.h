@@ -33,7 +33,7 @@ struct broker_wire {
 	unsigned int foreign; /* descriptors of other kinds in the last message */
 };
 
-/* What a process holds of what the broker gave. */
+/* A process's holdings from the broker. */
 struct broker_holdings {
 	unsigned int events;
 	unsigned int links;
@@ -46,7 +46,7 @@ struct broker_peer {
 	int dir_fd; /* /proc/PID, owned; -1: nobody */
 	struct broker_wire wires[BROKER_CONNECTIONS];
 	struct broker_holdings given; /* everything that was ever given */
-	struct broker_holdings held;  /* an upper bound: the last count, and what was given since */
+	struct broker_holdings held;  /* an upper bound: the last count, and the grants since */
 	bool counted;		      /* `held` is the result of a count */
 	uint64_t paid_ns;	      /* when all counts are paid for, CLOCK_MONOTONIC */
 	uint64_t rest_ns;	      /* the next count must not begin before */
@@ -60,7 +60,7 @@ int broker_peer_open(pid_t pid, struct broker_peer *ret_peer);
 void broker_peer_close(struct broker_peer *peer);
 
 /*
- * Counts what the peer holds; `own` is the number of links to the `n` programs `ids`. Takes longer
+ * Counts the peer's holdings; `own` is the number of links to the `n` programs `ids`. Takes longer
  * the more descriptors and mappings the peer has: call it in a worker. 0; -ESRCH: the peer, or its
  * first thread, has ended; -E2BIG, -EFBIG: it has more than can be counted.
  */
@@ -69,7 +69,7 @@ int broker_peer_count(const struct broker_peer *peer, const uint32_t *ids, unsig
 
 /*
  * Takes the result of a count that began at `began_ns`; `mark` is peer->given of that moment. Adds
- * what was given meanwhile, which the count may have missed. `held` NULL: the count failed. Sets
+ * the grants of that time, which the count may have missed. `held` NULL: the count failed. Sets
  * peer->rest_ns: of a long time counts take a quarter, and 25 ms in a row.
  */
 void broker_peer_end(struct broker_peer *peer, const struct broker_holdings *mark,

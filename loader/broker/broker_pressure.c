@@ -50,7 +50,7 @@ int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t r
 		return r;
 	/*
 	 * Either the file is switched off or the cgroup was removed just now: opening by handle
-	 * tells.
+	 * decides.
 	 */
 	again_fd = broker_pressure_cgroup(mount_fd, id);
 	return again_fd < 0 ? again_fd : r;

@@ -136,7 +136,7 @@ int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
 }
 
 /*
- * An O_PATH descriptor holds one inode, so what this reports cannot change into another file.
+ * An O_PATH descriptor holds one inode, so the reported file cannot change into another one.
  * Without AT_STATX_DONT_SYNC a file system might ask its server.
  */
 static int stat_path(int path_fd, struct statx *ret_st)
@@ -271,7 +271,7 @@ static int read_status(int process_fd, uint32_t *ret_uid, uint32_t *ret_pid)
 }
 
 /*
- * Opens `name` in `dir_fd`, whose mount was judged before: a lookup waits for the file system's
+ * Opens `name` in `dir_fd`, after its mount was judged: a lookup waits for the file system's
  * server. Follows no symbolic link but the kernel's own, `root`.
  */
 static int open_step(int process_fd, int dir_fd, const char *name, bool root, int *ret_fd,

@@ -17,8 +17,8 @@ int broker_process_open(uint32_t tgid);
 
 /*
  * Finds out whether the process behind `process_fd` is alive and started at `start_ns` (boot-time
- * clock, as in struct process_key). Compares in clock ticks of 10 ms, which is what /proc shows.
- * Returns NONE, OTHER_PROCESS, GONE, or KERNEL; *ret_error is -errno for the last two.
+ * clock, as in struct process_key). Compares in clock ticks of 10 ms, the unit of /proc. Returns
+ * NONE, OTHER_PROCESS, GONE, or KERNEL; *ret_error is -errno for the last two.
  */
 enum broker_refusal broker_process_is(int process_fd, uint64_t start_ns, int *ret_error);
 
@@ -41,8 +41,8 @@ int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id);
 /*
  * Opens the file of the mapping [start, end) read-only if broker_mount_judge accepts its mount, it
  * is a regular file without set-user-id and set-group-id, and it begins as an ELF program or
- * library does. 0: *ret_refusal is NONE and *ret_fd the caller's, or *ret_refusal says which of
- * these failed. -errno: the kernel's; -ESRCH: there is no such mapping.
+ * library does. 0: *ret_refusal is NONE and *ret_fd the caller's, or *ret_refusal is the failed
+ * check. -errno: the kernel's; -ESRCH: there is no such mapping.
  */
 int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *ret_fd,
 			   enum broker_refusal *ret_refusal);

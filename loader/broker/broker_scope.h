@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_scope.h: refuses what belongs to cgroups outside of the loader's --scope. */
+/* broker_scope.h: refuses objects of cgroups outside of the loader's --scope. */
 #ifndef TROCAR_LOADER_BROKER_BROKER_SCOPE_H
 #define TROCAR_LOADER_BROKER_BROKER_SCOPE_H
 

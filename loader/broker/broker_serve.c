@@ -101,7 +101,7 @@ static int answer_one(struct broker_serve *s, struct broker_connection *c,
 	return r;
 }
 
-/* Sets the timer of SIGALRM, whose default action ends this process, whatever it waits for. */
+/* Sets the timer of SIGALRM, which ends this process by default in any wait. */
 static void limit_time(time_t seconds)
 {
 	struct itimerval limit = { .it_value = { .tv_sec = seconds } };
@@ -247,7 +247,7 @@ static void serve_connection(struct broker_serve *s, struct broker_connection *c
 		c->held_ns = clock_mono_ns() + BROKER_HOLD_MS * NSEC_PER_MSEC;
 }
 
-/* Returns the process at the other end if it is of the user who may ask; 0 for any other. */
+/* Returns the process at the other end if it is of the allowed user; 0 for any other. */
 static pid_t read_consumer(const struct broker_serve *s, int fd)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
@@ -259,8 +259,8 @@ static pid_t read_consumer(const struct broker_serve *s, int fd)
 }
 
 /*
- * Sends the refusal. Reads what the client has sent first: closing with unread messages would
- * discard the answer.
+ * Sends the refusal. Reads the client's first message: closing with unread messages would discard
+ * the answer.
  */
 static void turn_away(struct broker_serve *s, int fd, enum broker_refusal refusal)
 {
@@ -391,7 +391,7 @@ static void serve_connections(struct broker_serve *s, const struct pollfd *found
 	}
 }
 
-/* Polls once and handles what is ready. 1: go on; 0: idle for long enough; -errno. */
+/* Polls once and handles the ready descriptors. 1: go on; 0: idle for long enough; -errno. */
 static int run_turn(struct broker_serve *s)
 {
 	struct pollfd sources[1 + BROKER_CONNECTIONS + ARRAY_SIZE(s->workers.items)] = {

@@ -27,7 +27,7 @@ struct broker_connection {
 
 struct broker_serve {
 	int listen_fd; /* borrowed */
-	uid_t uid;     /* who may ask */
+	uid_t uid;     /* the allowed user */
 	struct broker_dispatch dispatch;
 	struct broker_connection connections[BROKER_CONNECTIONS]; /* all of one process */
 	struct broker_peer peer; /* that process; the last one while no connection is open */

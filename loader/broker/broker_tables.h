@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_tables.h: opens what the broker uses of the loaded set: maps, programs and counts. */
+/*
+ * broker_tables.h: opens the parts of the loaded set that the broker uses: maps, programs and
+ * counts.
+ */
 #ifndef TROCAR_LOADER_BROKER_BROKER_TABLES_H
 #define TROCAR_LOADER_BROKER_BROKER_TABLES_H
 

@@ -27,7 +27,7 @@ struct broker_workers {
 	struct broker_worker items[BROKER_WORKERS + BROKER_COUNTERS];
 };
 
-/* Runs in the worker. Must close what it does not need. */
+/* Runs in the worker. Must close unneeded descriptors. */
 typedef void (*broker_work)(void *context, struct broker_result *result);
 
 void broker_workers_init(struct broker_workers *ret_workers);
@@ -45,9 +45,9 @@ int broker_worker_start(struct broker_workers *workers, bool counter, broker_wor
 			void *context, struct broker_worker **ret_worker);
 
 /*
- * Takes the worker's result at `now_ns`. 0: the result, whose descriptors are the caller's, and the
- * worker has ended. -EAGAIN: none yet. -ETIMEDOUT: it is late and given up, or it ended without a
- * result.
+ * Takes the worker's result at `now_ns`. 0: the result, with descriptors that the caller owns, and
+ * the worker has ended. -EAGAIN: none yet. -ETIMEDOUT: it is late and given up, or it ended without
+ * a result.
  */
 int broker_worker_take(struct broker_worker *worker, uint64_t now_ns,
 		       struct broker_result *ret_result);

@@ -163,7 +163,7 @@ int preflight_report(bool json)
 	return r < 0 ? r : preflight_fine(&p);
 }
 
-/* Logs one line: what is missing, what is lost without it, how to get it. */
+/* Logs one line: the missing need, the loss without it, the way to get it. */
 #define LOG_ROW(log, row)                                                \
 	log("missing %s: %s%s%s (cure: %s)", (row)->name, (row)->detail, \
 	    *(row)->detail ? ": " : "", (row)->lost, (row)->how)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * preflight.h: finds out, by trying and not by version numbers, what this machine has of what
- * trocar needs. Each probe leaves nothing behind: it closes its descriptors, and pins what it has
- * to pin in a bpffs that is mounted nowhere. The verb `check` prints the result; `load` uses it to
- * say why a machine does not fit.
+ * preflight.h: finds out, by trying and not by version numbers, which of trocar's needs this
+ * machine meets. Each probe leaves nothing behind: it closes its descriptors, and pins its objects
+ * in a bpffs that is mounted nowhere. The verb `check` prints the result; `load` uses it to explain
+ * why a machine does not fit.
  */
 #ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
 #define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
@@ -34,9 +34,9 @@ struct preflight {
 void preflight_probe(struct preflight *ret_preflight);
 
 /*
- * Runs one probe, for a row whose probe builds on no other but the kernel's BTF. `btf` stays the
- * caller's (preflight_btf_done): what one probe has read the next one need not read again, which
- * takes 8 ms.
+ * Runs one probe, for a row with a probe that builds on no other but the kernel's BTF. `btf` stays
+ * the caller's (preflight_btf_done): what one probe has read the next one need not read again,
+ * which takes 8 ms.
  */
 void preflight_ask(struct preflight_btf *btf, enum preflight_id id, struct preflight_row *ret_row);
 

@@ -27,9 +27,8 @@ void preflight_system_capability(int capability, struct preflight_row *row);
 void preflight_system_explain_proc(const char *mounts, struct preflight_row *row);
 
 /*
- * Explains what is wrong with PSI. `error` is the errno of opening or reading /proc/pressure/cpu
- * (0: it can be read), `compiled` says whether the kernel knows PSI at all, `cmdline` is
- * /proc/cmdline.
+ * Explains the fault of PSI. `error` is the errno of opening or reading /proc/pressure/cpu (0: it
+ * can be read), `compiled`: the kernel has PSI at all, `cmdline` is /proc/cmdline.
  */
 void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
 				  struct preflight_row *row);

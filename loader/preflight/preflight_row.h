@@ -16,7 +16,7 @@ struct preflight_row {
 	const char *name;
 	bool required;
 	enum preflight_state state;
-	char detail[256]; /* what was found, one line; "" when there is nothing to say */
+	char detail[256]; /* what was found, one line; "" when there is no fault */
 	const char *lost; /* what goes without it */
 	const char *how;  /* how to get it */
 };
