@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * policy.h: applies to each process what it may do, and reads it back. The rows are in
+ * policy.h: applies its permissions to each process, and reads them back. The rows are in
  * capabilities.def, file_systems.def, paths.def, requests.def and syscalls.def, each with its
  * reason; each needs a test in tests/lockdown.
  */
@@ -79,7 +79,7 @@ int policy_capabilities_become(uid_t uid, gid_t gid, const gid_t *groups, size_t
  */
 int policy_harden(void);
 
-/* One path and what it may be used for. */
+/* One path and its permitted uses. */
 struct policy_path {
 	const char *path;
 	bool write;    /* file contents may be written */

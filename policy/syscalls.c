@@ -26,7 +26,7 @@
 
 #define THREADS_SIGNAL (__SIGRTMIN + 1) /* of glibc: all threads change their ids together */
 
-/* With what glibc makes a thread. */
+/* The flags of glibc's thread creation. */
 #define THREAD_FLAGS                                                                        \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | \
 	 CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
