@@ -38,7 +38,7 @@
 #define WATCHES_NESTED 4 /* watches, one around the other, that share a sample */
 #define NO_SLOT	       0xffffffffu
 
-#define ASKED_MAX	     1024  /* processes whose mappings are asked for at a time */
+#define ASKED_MAX	     1024  /* processes with mappings that are asked for at a time */
 #define ASKED_TRIES	     3	   /* for one of them in a walk, while its mappings change */
 #define ACCOUNTS_DEFAULT     16384 /* threads with a time account at a time */
 #define QUEUE_NEIGHBOURS_MAX 4096  /* cgroups that had a CPU for which others waited */
@@ -82,12 +82,12 @@ struct abi_header {
 	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
 			  */
 	__u32 scoped;	 /* 1: only cgroups below the prefixes in `scope` are looked at */
-	__u32 oom_victims;  /* 1: the kernel tells whom it kills (EVENT_OOM) */
-	__u32 dirty_pauses; /* 1: it tells who has to wait before it writes on (RECLAIM_THROTTLE) */
-	__u64 loaded_ns;    /* when the loader finished */
-	__u32 accounts;	    /* entries of `accounts` */
-	__u32 sched_info;   /* 1: the kernel keeps the times that `accounts` is made from */
-	__u32 kernel_rows;  /* 1: the kernel side walks the kernel's stacks (bpf/kernel_stack.h) */
+	__u32 oom_victims;   /* 1: the kernel reports its victims (EVENT_OOM) */
+	__u32 dirty_pauses;  /* 1: it reports throttled writers (RECLAIM_THROTTLE) */
+	__u64 loaded_ns;     /* when the loader finished */
+	__u32 accounts;	     /* entries of `accounts` */
+	__u32 sched_info;    /* 1: the kernel keeps the times that `accounts` is made from */
+	__u32 kernel_rows;   /* 1: the kernel side walks the kernel's stacks (bpf/kernel_stack.h) */
 	__u32 socket_cgroup; /* 1: a socket knows its cgroup */
 };
 
@@ -112,8 +112,8 @@ struct control {
 	__u32 divisor;	  /* the recorder takes one tick in so many; 0 or above DIVISOR_MAX:
 			     RECORDER_DIVISOR */
 	__u32 sessions;	  /* how many run; 0: the sampler counts no CPU time in `neighbours` */
-	__u32 look_epoch; /* `looks` tells a stack again that it told in another epoch */
-	__u32 look_all;	  /* 1: `looks` tells of the threads of all watches, else by slot.looked */
+	__u32 look_epoch; /* `looks` reports a stack again that it reported in another epoch */
+	__u32 look_all;	  /* 1: `looks` reports the threads of all watches, else by slot.looked */
 	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
 	__u32 sockets;	  /* sessions that look at sockets; 0: `sockets` forgets them */
 	__u64 lost_lines, lost_bytes,
@@ -143,9 +143,10 @@ struct slot {
 	__u32 epoch;	/* grows when the slot gets another watch; every sample carries it */
 	__u32 outer;	/* slot of the next watch around this one, plus 1; 0: none */
 	__u64 session;	/* id of the running session, 0: none; it outlives the consumer */
-	__u32 left_out; /* cgroups below the watch whose ticks it does not get */
-	__u32 looked;	/* 1: `looks` tells of its threads */
-	__u32 payer;	/* number of the slot whose `used` counts for this one: one per owner */
+	__u32 left_out; /* cgroups below the watch with ticks that it does not get */
+	__u32 looked;	/* 1: `looks` reports its threads */
+	__u32 payer; /* number of the slot with the `used` that counts for this one: one per owner
+		      */
 	__s32 used[TABLES_]; /* elements of each table that the owner has */
 };
 
@@ -155,8 +156,8 @@ enum watch_flag {
 };
 
 /*
- * Value of `watches`, whose key is a cgroup's id. The consumer writes the entries of watched
- * cgroups, the kernel side those of their descendants (bpf/watch_tree.h).
+ * Value of `watches`; the key is a cgroup's id. The consumer writes the entries of watched cgroups,
+ * the kernel side those of their descendants (bpf/watch_tree.h).
  */
 struct watch_entry {
 	__u32 slot;  /* of the nearest watch */
@@ -241,7 +242,7 @@ enum sample_flag {
 				      in its process, or during execve or exit */
 	SAMPLE_ADDRESSES = 1u << 4, /* with SAMPLE_BUILD_ID: the frames' __u64 addresses follow */
 	SAMPLE_UNWOUND =
-		1u << 5, /* the user frames were walked by a table; stop_reason says how far */
+		1u << 5, /* the user frames were walked by a table; stop_reason has how far */
 	SAMPLE_LEAF_ID = 1u << 6,      /* with it: a struct frame_build_id of the leaf follows */
 	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is no longer that of the table */
 	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
@@ -288,7 +289,7 @@ enum event_kind {
 	EVENT_FORK = 2,	     /* a matched process forked; the child matches too */
 	EVENT_RENAME = 3,    /* a process took a matching name */
 	EVENT_EXIT = 4,	     /* a target process is gone */
-	EVENT_MKDIR = 5,     /* a cgroup appeared whose path matches */
+	EVENT_MKDIR = 5,     /* a cgroup with a matching path appeared */
 	EVENT_RMDIR = 6,     /* a watched cgroup is gone */
 	EVENT_POPULATED = 7, /* a matching cgroup got its first process */
 	EVENT_EMPTY = 8,     /* a watched cgroup lost its last process */
@@ -328,7 +329,7 @@ enum oom_limit {
 };
 
 /*
- * Follows a struct event of EVENT_OOM, whose process is the victim. The kernel's own counters of
+ * Follows a struct event of EVENT_OOM, with the victim as its process. The kernel's own counters of
  * pages lag behind: a CPU keeps back up to 32 pages, or twice as many as there are CPUs.
  */
 struct oom_victim {
@@ -339,7 +340,7 @@ struct oom_victim {
 	__u32 limit;	   /* enum oom_limit */
 	__u32 limit_level; /* how far above the victim's memory cgroup the limit is */
 	__s32 score_adj;
-	__u32 asker_tgid; /* who wanted more memory */
+	__u32 asker_tgid; /* the process that asked for memory */
 	__u32 has_memory; /* 1: the counts of pages are known */
 	char asker_comm[COMM_BYTES];
 	char limit_name[NEIGHBOUR_NAME_BYTES]; /* last component of the limit's cgroup's path */
@@ -397,9 +398,9 @@ struct totals {
 };
 
 /*
- * A read(2) of an iterator ends when it has its bytes, not before: where nobody matches, one read
- * would walk over all tasks. So after each TASKS_PAUSE tasks `tasks` writes TASKS_AT_ONCE empty
- * records (tgid 0), which the reader passes over; a read of as many records ends there.
+ * A read(2) of an iterator ends when it has its bytes, not before: without a match, one read would
+ * walk over all tasks. So after each TASKS_PAUSE tasks `tasks` writes TASKS_AT_ONCE empty records
+ * (tgid 0), which the reader passes over; a read of as many records ends there.
  */
 #define TASKS_PAUSE   1024
 #define TASKS_AT_ONCE 16
@@ -426,7 +427,8 @@ enum mapping_flag {
 /*
  * What `vmas` writes: one record per executable mapping, followed by path_bytes of path. The
  * members from file_offset to generation are 0 without a file. Inode numbers are used again, and a
- * file may be written in place: its generation, size and times tell what it was when it was read.
+ * file may be written in place: its generation, size and times identify its version when it was
+ * read.
  */
 struct mapping_record {
 	__u64 start_ns; /* of the process */
@@ -436,7 +438,7 @@ struct mapping_record {
 	__u64 inode;
 	__u64 file_bytes; /* i_size */
 	__u64 changed_ns; /* i_ctime: last change of content or attributes, ns since 1970 */
-	__u64 written_ns; /* i_mtime: last change of content, unless somebody set it */
+	__u64 written_ns; /* i_mtime: last change of content, unless it was set */
 	__u32 device;	  /* kernel's dev_t: major << 20 | minor */
 	__u32 generation; /* i_generation: another one each time the inode number is used */
 	__u32 tgid;
@@ -447,7 +449,7 @@ struct mapping_record {
 };
 
 /*
- * Value of `asked`, whose key is a process id: the consumer asks for the mappings of that process
+ * Value of `asked`; the key is a process id: the consumer asks for the mappings of that process
  * from `from` on. The kernel side writes the rest: its choice of a thread (bpf/memory_thread.h).
  */
 struct asked_process {

@@ -77,9 +77,9 @@ struct thread_queue {
 };
 
 /*
- * Of a thread that was woken together with others that waited for the same lock: what tells whether
- * its next wait is for that lock again, without it having had the lock. Times are in units of 1024
- * ns, modulo 2^32. Written at wake-ups (lock.bpf.c).
+ * Of a thread that was woken together with others that waited for the same lock: the marks that
+ * show whether its next wait is for that lock again, without it having had the lock. Times are in
+ * units of 1024 ns, modulo 2^32. Written at wake-ups (lock.bpf.c).
  */
 struct thread_herd {
 	__u32 lock;	/* hash of the lock; 0: it was not woken so */
@@ -106,7 +106,8 @@ struct thread_times {
  * element of its tid, modulo ACCOUNTS_NEAR, has its account there until it is removed.
  */
 struct near_account {
-	__u64 owner; /* 0: of nobody. The kernel side takes free ones, the consumer may free all */
+	__u64 owner; /* 0: of no thread. The kernel side takes free ones, the consumer may free all
+		      */
 	struct thread_times times;
 };
 

@@ -29,7 +29,8 @@ enum block_flag {
  * request, with a secret of the load (bpf/hidden_address.h).
  */
 struct block_request {
-	__u64 cgroup_id; /* of who asked; 0: not known, or outside of the loader's --scope */
+	__u64 cgroup_id; /* of the asking cgroup; 0: not known, or outside of the loader's --scope
+			  */
 	__u64 since_ns;	 /* when the request was made */
 	__u64 issued_ns; /* when the disk got it; 0: it has not */
 	__u32 slot;	 /* of the nearest watch; NO_SLOT: none */
@@ -67,8 +68,8 @@ struct block_sums {
 
 /*
  * The element of a slot's losses in `block_losses` and `reclaim_losses`. Element 0, that of
- * NO_SLOT, has what no watch has: it may have been anyone's, so every session puts it into its
- * ledger.
+ * NO_SLOT, has the losses without a watch: it may have been anyone's, so every session puts it into
+ * its ledger.
  */
 #define LOSSES_OF(slot) ((slot) + 1u)
 

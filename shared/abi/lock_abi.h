@@ -6,8 +6,8 @@
 #include "shared/abi/abi.h"
 
 #define LOCKS_DEFAULT	  4096	     /* locks that threads waited for, at a time */
-#define LOCK_WAKERS	  4096	     /* pairs of a lock and of who ended long waits for it */
-#define LOCK_LONG_NS	  1000000ull /* of a wait of so much it is told who ended it */
+#define LOCK_WAKERS	  4096	     /* pairs of a lock and a waker of long waits for it */
+#define LOCK_LONG_NS	  1000000ull /* a wait of this length is reported with its waker */
 #define LOCK_THREAD_WORDS 8	     /* of 64 bits */
 #define LOCK_REIGNS	  8	     /* of those that released a lock last */
 
@@ -38,10 +38,10 @@ struct lock_memory {
 	__u64 offset; /* in the file or shared memory; in the heap from where that begins */
 	__u64 inode;
 	__u32 kind; /* enum lock_memory_kind */
-	__u32 tid;  /* whose stack it is */
+	__u32 tid;  /* the thread of the stack */
 	/*
 	 * The last part of the path of FILE, cut; of SHARED likewise, or "memfd:NAME", "SYSV" with
-	 * the key in hex, "dev/zero"; of ANONYMOUS what the process calls it (PR_SET_VMA).
+	 * the key in hex, "dev/zero"; of ANONYMOUS the process's own name for it (PR_SET_VMA).
 	 */
 	char name[LOCK_NAME_BYTES];
 };
@@ -55,20 +55,20 @@ struct lock_key {
 	__u32 pad;
 };
 
-#define LOCK_BUCKETS 56 /* of the bounds of QUEUE_BUCKETS: up to 137 s, then what is longer */
+#define LOCK_BUCKETS 56 /* of the bounds of QUEUE_BUCKETS: up to 137 s, then longer ones */
 
 /*
  * Threads are woken together where one thread wakes several of a lock in one system call, each
  * within so much of the one before. One of them waits again without having had the lock where its
- * next wait is for that lock, after so much on a CPU at most, and it has woken nobody there
- * meanwhile.
+ * next wait is for that lock, after at most this time on a CPU, and it has woken no thread there in
+ * between.
  */
 #define LOCK_HERD_NS	100000ull
 #define LOCK_HERD_SHIFT 10 /* of the times in struct thread_herd */
 
 /* For a time one thread, and no other, woke those that waited: it had the lock. */
 struct lock_reign {
-	__u64 since_ns;	 /* when another one woke somebody last; 0: none did */
+	__u64 since_ns;	 /* when another one last woke a thread; 0: none did */
 	__u32 tid, tgid; /* 0: outside of the loader's --scope */
 	char comm[COMM_BYTES];
 };
@@ -84,7 +84,7 @@ struct lock_sums {
 	__u32 buckets[LOCK_BUCKETS];
 	__u32 longest_tid;
 	__u32 again;	   /* waits of threads that had been woken together, and did not get it */
-	__u64 woken_ns;	   /* when a thread woke somebody last */
+	__u64 woken_ns;	   /* when a thread last woke another one */
 	__u64 waker_slept; /* how often that thread had gone to sleep before */
 	__u64 next_reign;  /* number of the next of `reigns`, modulo LOCK_REIGNS */
 	struct lock_reign reigns[LOCK_REIGNS];
@@ -110,12 +110,12 @@ struct lock_waker_key {
 
 /*
  * Value of `lock_wakers`: what one thread had to do with the long waits for one lock. A lock goes
- * from thread to thread: who waits for one that others want too is woken by the last of them, and
+ * from thread to thread: a thread that waits for a contended lock is woken by the last holder, and
  * has waited for all.
  */
 struct lock_waker {
 	__u64 waits;	  /* that it ended */
-	__u64 held_ns;	  /* of all waits the time in which it was the next to wake somebody */
+	__u64 held_ns;	  /* of all waits the time in which it was the next waker */
 	__u64 pending_ns; /* of held_ns, since its stack was taken last */
 	__u64 stacked_ns; /* when that was */
 	__u32 tgid;
@@ -127,8 +127,8 @@ struct lock_waker {
 #define LOCK_STACK_EVERY_NS 10000000ull
 
 /*
- * Follows the frames of a sample with SAMPLE_WAKER: the stack of a thread as it woke somebody who
- * had waited for a lock for LOCK_LONG_NS and more. sample.slot is that of the waiter's watch.
+ * Follows the frames of a sample with SAMPLE_WAKER: the stack of a thread as it woke one that had
+ * waited for a lock for LOCK_LONG_NS and more. sample.slot is that of the waiter's watch.
  */
 struct sample_waker {
 	__u64 weight_ns; /* for how much of held_ns it stands */
@@ -137,8 +137,8 @@ struct sample_waker {
 
 /* One element, per CPU, of `lock_losses`: what found no room, of a watch and those around it. */
 struct slot_locks {
-	__u64 waits;  /* whose lock is not in `locks` */
-	__u64 wakers; /* long waits whose waker is not in `lock_wakers` */
+	__u64 waits;  /* for locks that are not in `locks` */
+	__u64 wakers; /* long waits with a waker that is not in `lock_wakers` */
 	/* Stacks of wakers: taken, and of these without room in the ring, and without a frame. */
 	__u64 stacks, ring_full, no_frame;
 	__u64 long_waits,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* long_wait_abi.h: the part of the ABI (abi.h) that is about single long waits and who ended them.
- */
+/* long_wait_abi.h: the part of the ABI (abi.h) that is about single long waits and their wakers. */
 #ifndef TROCAR_SHARED_ABI_LONG_WAIT_ABI_H
 #define TROCAR_SHARED_ABI_LONG_WAIT_ABI_H
 
@@ -24,7 +23,7 @@ enum long_wait_end {
 	LONG_WAIT_ENDS_
 };
 
-/* Value of `long_waits`, whose key is a number: one wait of one thread. */
+/* Value of `long_waits`; the key is a number: one wait of one thread. */
 struct long_wait {
 	__u64 begin_ns; /* when it left its CPU */
 	__u64 end_ns;	/* when it was woken */

@@ -6,15 +6,16 @@
 #include "shared/abi/abi.h"
 
 enum look_flag {
-	LOOK_AS_BEFORE = 1u << 0, /* it has not run since it was told of: only a struct look_head */
-	LOOK_RUNNABLE = 1u << 1,  /* it waits for a CPU, else for something else */
-	LOOK_IO = 1u << 2,	  /* it waits for a device, as pressure counts it (TSK_IOWAIT) */
-	LOOK_MEMORY = 1u << 3,	  /* it is in a memory stall, as pressure counts it */
-	LOOK_PAUSE = 1u << 4,	  /* no thread: the rest of the record is empty */
-	LOOK_STOPPED = 1u << 5,	  /* by a signal */
-	LOOK_TRACED = 1u << 6,	  /* stopped by a tracer */
-	LOOK_FROZEN = 1u << 7,	  /* by the freezer of its cgroup, or of a suspend */
-	LOOK_FAULT = 1u << 8,	  /* in no system call, and in a page fault */
+	LOOK_AS_BEFORE =
+		1u << 0,	 /* it has not run since its last report: only a struct look_head */
+	LOOK_RUNNABLE = 1u << 1, /* it waits for a CPU, else for something else */
+	LOOK_IO = 1u << 2,	 /* it waits for a device, as pressure counts it (TSK_IOWAIT) */
+	LOOK_MEMORY = 1u << 3,	 /* it is in a memory stall, as pressure counts it */
+	LOOK_PAUSE = 1u << 4,	 /* no thread: the rest of the record is empty */
+	LOOK_STOPPED = 1u << 5,	 /* by a signal */
+	LOOK_TRACED = 1u << 6,	 /* stopped by a tracer */
+	LOOK_FROZEN = 1u << 7,	 /* by the freezer of its cgroup, or of a suspend */
+	LOOK_FAULT = 1u << 8,	 /* in no system call, and in a page fault */
 	LOOK_FLAGS_END_ = 1u << 9,
 };
 
@@ -73,7 +74,7 @@ enum look_end {
 
 /* Where a path ends upwards. */
 enum look_path_end {
-	LOOK_PATH_NONE,	    /* nobody looked */
+	LOOK_PATH_NONE,	    /* there was no look */
 	LOOK_PATH_WHOLE,    /* at the root of the thread, or of the namespace of the file's mount */
 	LOOK_PATH_DETACHED, /* at a file system that is mounted nowhere, or has no names */
 	LOOK_PATH_DEEP,	    /* it has more names, or mounts, than were walked */
@@ -84,17 +85,17 @@ enum look_path_end {
 #define LOOK_NAME_BYTES	   32
 #define LOOK_FS_BYTES	   16
 #define LOOK_PATH_BYTES	   320	   /* with the NUL; the longest name has 255 */
-#define LOOK_PATH_HEAD	   63	   /* before what is left out in the middle, at most */
+#define LOOK_PATH_HEAD	   63	   /* before the left-out middle, at most */
 #define LOOK_PATH_PARTS	   64	   /* names */
 #define LOOK_PATH_NO_POINT 0xffffu /* the mount point has lost a part in the middle */
 
-/* Bounds of what is walked of epolls (bpf/look_epoll.h): items of one, and of all in a reading. */
+/* Bounds of walks over epolls (bpf/look_epoll.h): items of one, and of all in a reading. */
 #define LOOK_EPOLL_ITEMS 1024
 #define LOOK_PASS_ITEMS	 8192
 #define LOOK_POLL_ITEMS	 16 /* descriptors of poll and select */
 #define LOOK_SELECT_BITS 1024
 
-/* A jiffy, by which TCP keeps time, where it cannot be told: with CONFIG_HZ=250. */
+/* A jiffy, TCP's unit of time, where it is not known: with CONFIG_HZ=250. */
 #define LOOK_TICK_NS 4000000
 
 /* What was sent longer ago than this and not answered is a stream, not a question. */
@@ -106,7 +107,10 @@ struct look_on {
 	__u64 inode;   /* of the descriptor's file */
 	__u32 device;  /* kernel's dev_t */
 	__u32 kind;    /* enum look_on_kind */
-	/* Of the descriptor, wait4's first argument, a clock, a set's id, or what futex(2) does. */
+	/*
+	 * Of the descriptor, wait4's first argument, a clock, a set's id, or the operation of
+	 * futex(2).
+	 */
 	__s32 number;
 	__u16 family, type, protocol;
 	__u16 local_port, peer_port;
@@ -114,12 +118,13 @@ struct look_on {
 	__u8 state;
 	__u8 end;		    /* enum look_end, of a unix socket */
 	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
-	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
+	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or its kind: "[eventpoll]" */
 	/*
 	 * Of an epoll, poll or select, as seen when it was looked at. family, protocol, peer and
-	 * peer_port are of whom most connections wait for; 0: they wait for nobody. Of poll and
-	 * select with one descriptor alone, a unix socket with LOOK_END_OPENED or a socket of UDP
-	 * that is connected, they are that one's: who waits for it so waits for its peer.
+	 * peer_port are of the peer that most connections wait for; 0: they wait for no peer. Of
+	 * poll and select with one descriptor alone, a unix socket with LOOK_END_OPENED or a socket
+	 * of UDP that is connected, they are that one's: a thread that waits for it so waits for
+	 * its peer.
 	 */
 	__u64 longest_ns; /* since something was sent to the peer that it has not answered; of a
 			   * timer: until it ends */
@@ -133,9 +138,9 @@ struct look_on {
 	 * socket that is no set 1 or 0.
 	 */
 	__u32 unread;
-	__u32 unix_opened;	    /* unix sockets with LOOK_END_OPENED in the set */
-	__u32 peer_pid;		    /* of a unix socket: who opened the other end; 0: not known */
-	__u16 kinds[LOOK_MEMBERS_]; /* how many of the items are what */
+	__u32 unix_opened; /* unix sockets with LOOK_END_OPENED in the set */
+	__u32 peer_pid;	   /* of a unix socket: the opener of the other end; 0: not known */
+	__u16 kinds[LOOK_MEMBERS_]; /* numbers of the items by kind */
 	char peer_comm[COMM_BYTES]; /* of peer_pid; empty: it has ended */
 	/*
 	 * Of a file its path, as the thread that waits names it. Where it is too long, path_cut

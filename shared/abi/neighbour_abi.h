@@ -5,12 +5,12 @@
 
 #include "shared/abi/abi.h"
 
-#define NEIGHBOURS_MAX	 2048 /* cgroups whose CPU time is counted at a time */
+#define NEIGHBOURS_MAX	 2048 /* cgroups with CPU time that is counted at a time */
 #define NEIGHBOUR_LEVELS 4    /* of the hierarchy, from the root's children on */
 
 /*
- * Value of `neighbours`, whose key is a cgroup's id: the CPU time of that very cgroup, without
- * those below it, while control.sessions is not 0. Kernel threads are in the root cgroup.
+ * Value of `neighbours`; the key is a cgroup's id: the CPU time of that very cgroup, without those
+ * below it, while control.sessions is not 0. Kernel threads are in the root cgroup.
  */
 struct neighbour {
 	__u64 cpu_ns;	       /* sum of the periods of the ticks that met it */

@@ -49,8 +49,8 @@ struct reclaim_sums {
 	__u64 longest_ns;
 	__u64 pages; /* that were reclaimed in them */
 	/*
-	 * Of no stretch that is known: ends whose begin nobody has seen, and the sum of the moments
-	 * of these.
+	 * Of no stretch that is known: ends without a seen begin, and the sum of the moments of
+	 * these.
 	 */
 	__u64 orphans, orphan_ends_ns;
 	__u32 steps[QUEUE_BUCKETS];

@@ -11,7 +11,7 @@
 /* Bounds of one pass of `sockets` over the descriptors of all processes. */
 #define SOCKET_FILES_MAX    65536  /* descriptors of one process */
 #define SOCKET_PASS_FILES   262144 /* descriptors of all */
-#define SOCKET_PASS_SOCKETS 16384  /* sockets that are told of */
+#define SOCKET_PASS_SOCKETS 16384  /* sockets that are reported */
 
 /*
  * A read of `sockets` ends after so much work: a task counts 1, a descriptor 2. It ends with
@@ -54,14 +54,13 @@ struct socket_key {
 /* Value of `socket_sums`. Times in the steps of QUEUE_BUCKETS. */
 struct socket_sums {
 	__u64 counts[SOCKET_COUNTS_];
-	__u32 connect[QUEUE_BUCKETS]; /* of what SOCKET_CONNECT_NS sums up */
+	__u32 connect[QUEUE_BUCKETS]; /* of the times that SOCKET_CONNECT_NS sums up */
 	__u32 life[QUEUE_BUCKETS];    /* of SOCKET_LIFE_NS */
 };
 
-/* What is not told. */
+/* Unreported events. */
 enum socket_loss {
-	SOCKET_LOST_FILES,   /* descriptors beyond the bounds of a pass: whether of sockets, nobody
-				looked */
+	SOCKET_LOST_FILES,   /* descriptors beyond the bounds of a pass: sockets without a look */
 	SOCKET_LOST_SOCKETS, /* sockets beyond the bounds of a pass, or without room in the ring */
 	SOCKET_LOST_OPEN,    /* sockets without room in the table of those that are followed */
 	SOCKET_LOST_PEERS,   /* times that something to count had no room in `socket_sums` */
@@ -78,15 +77,15 @@ struct slot_sockets {
 enum socket_flag {
 	SOCKET_FOREIGN =
 		1u << 0, /* made in a cgroup outside of the watch: its begin and end are not seen */
-	SOCKET_PEER_FULL = 1u << 1, /* the peer has no room for what is to be sent */
-	SOCKET_OWN_FULL = 1u << 2,  /* there is no room here for what the peer has */
+	SOCKET_PEER_FULL = 1u << 1, /* the peer has no room for more data */
+	SOCKET_OWN_FULL = 1u << 2,  /* there is no room here for the peer's data */
 };
 
 /* What `socket_looks` carries: one socket, as it was when its process's descriptors were looked at.
  */
 struct socket_record {
 	__u64 inode;
-	__u64 begun_ns; /* when the connection was established; 0: before anybody looked */
+	__u64 begun_ns; /* when the connection was established; 0: before the first look */
 	__u64 bytes_in; /* since the connection was made, as the next one and the segments */
 	__u64 bytes_out;
 	__u32 slot; /* of the nearest watch of the process */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* table_abi.h: the part of the ABI (abi.h) that is about tables whose room owners share. */
+/* table_abi.h: the part of the ABI (abi.h) that is about tables shared by owners. */
 #ifndef TROCAR_SHARED_ABI_TABLE_ABI_H
 #define TROCAR_SHARED_ABI_TABLE_ABI_H
 
-/* The tables whose room owners share: tables.def. */
+/* The tables shared by owners: tables.def. */
 enum table {
 #define TABLE(id, map) TABLE_##id,
 #include "shared/abi/tables.def"

@@ -4,8 +4,8 @@
  * compiled it: rows, rules and the page index. consumer/unwind/ writes them. The kernel side walks
  * stacks by them and trusts none of their numbers.
  *
- * A row says which rule holds from an address on, up to the next row. A rule says how to find the
- * caller's registers. All files share one dictionary of rules, which only grows. The page index
+ * A row has the rule that holds from an address on, up to the next row. A rule defines how to find
+ * the caller's registers. All files share one dictionary of rules, which only grows. The page index
  * holds a word per page of UNWIND_PAGE_BYTES of text, so that a search looks only at the rows of
  * one page.
  *
@@ -115,11 +115,11 @@ struct unwind_place {
 };
 
 /*
- * Who writes what. The consumer writes the rows and rules above, struct unwind_file, unwind_process
- * and unwind_claims, and the kernel side trusts none of them. Only the kernel side writes struct
- * unwind_ranges: the program `ranges` fills it from the mappings that the process really has. Table
- * number i of a process is element i of both unwind_ranges and unwind_process; target.unwind is i +
- * 1.
+ * Writers of each member. The consumer writes the rows and rules above, struct unwind_file,
+ * unwind_process and unwind_claims, and the kernel side trusts none of them. Only the kernel side
+ * writes struct unwind_ranges: the program `ranges` fills it from the mappings that the process
+ * really has. Table number i of a process is element i of both unwind_ranges and unwind_process;
+ * target.unwind is i + 1.
  */
 #define UNWIND_RANGES	   512	/* executable mappings in a table; a power of two */
 #define UNWIND_RANGE_STEPS 9	/* halvings until one of them is left */
@@ -172,7 +172,7 @@ struct unwind_ranges {
 	__u32 pad;
 	__u64 ranges[UNWIND_RANGES]; /* ascending */
 	__u64 checks[UNWIND_RANGES]; /* the file of each, by its number (bpf/mapped_file.h): walks
-					compare it with what is mapped there then; 0: memory */
+					compare it with the present mapping there; 0: memory */
 };
 
 /*

@@ -14,7 +14,7 @@
 #include "shared/elf/elf_reader.h"
 
 #define BUILD_ID_BYTES_MAX 64
-#define BUILD_ID_BYTES_MIN 8 /* of one that tells builds apart: a shorter one was made by hand */
+#define BUILD_ID_BYTES_MIN 8 /* of one that identifies a build: a shorter one was made by hand */
 #define BUILD_ID_NOTE_MAX  (64u << 10) /* bytes of one part with notes that are searched */
 #define BUILD_ID_NOTES_MAX 64	       /* parts with notes */
 

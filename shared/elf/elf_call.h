@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_call.h: tells return addresses that a call left from those that were put on a stack by
- * others: the kernel for a signal's handler, makecontext(3), a runtime for its fibres. A call
- * stands before the first kind; the second one is the first byte of a function.
+ * elf_call.h: distinguishes return addresses that a call left from other words on a stack: the
+ * kernel for a signal's handler, makecontext(3), a runtime for its fibres. A call stands before the
+ * first kind; the second one is the first byte of a function.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_CALL_H
 #define TROCAR_SHARED_ELF_ELF_CALL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_digest.h: tells copies of one file from other files with the same build-id. An id does not:
- * linkers have given one to different programs (mold 872), and --build-id=0x... does so on request.
- * A digest covers the file's size, header, segments and sections, and the parts that names or rows
- * are made from. Files differ in nothing that matters when it is the same.
+ * elf_digest.h: distinguishes copies of one file from other files with the same build-id. An id
+ * does not: linkers have given one to different programs (mold 872), and --build-id=0x... does so
+ * on request. A digest covers the file's size, header, segments and sections, and the parts that
+ * names or rows are made from. Files differ in nothing that matters when it is the same.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_DIGEST_H
 #define TROCAR_SHARED_ELF_ELF_DIGEST_H

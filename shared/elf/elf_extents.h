@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_extents.h: finds where functions end whose symbols have no size. Assemblers leave it out
+ * elf_extents.h: finds the ends of functions with symbols without a size. Assemblers leave it out
  * unless the source has .size. Such a symbol must not reach to the next symbol: a stripped file has
  * none for the static functions between them.
  */

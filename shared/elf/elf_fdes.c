@@ -19,7 +19,7 @@ struct header {
 	uint32_t count;
 };
 
-/* The first words of an FDE whose addresses are 32 bits from their own place on. */
+/* The first words of an FDE with addresses of 32 bits relative to their own place. */
 struct fde {
 	uint32_t bytes, cie;
 	int32_t start;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_fdes.h: where the functions of a file begin and end, as its call frame information says, also
- * of a stripped file. Source: the sorted table of .eh_frame_hdr (LSB Core 5.0 section 10.6.2), in
- * the encoding that every linker for it uses; another one counts as no table.
+ * elf_fdes.h: where the functions of a file begin and end, by its call frame information, also in a
+ * stripped file. Source: the sorted table of .eh_frame_hdr (LSB Core 5.0 section 10.6.2), in the
+ * encoding that every linker for it uses; another one counts as no table.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_FDES_H
 #define TROCAR_SHARED_ELF_ELF_FDES_H

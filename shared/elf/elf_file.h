@@ -16,7 +16,7 @@
 #include "shared/elf/reason.h"
 
 /*
- * What tells one version of a file from another. File systems use the number of a deleted inode
+ * The members that identify one version of a file. File systems use the number of a deleted inode
  * again, mostly for the next file, and a file may be written in place. Times are ns since 1970.
  */
 struct file_identity {
@@ -29,7 +29,7 @@ struct file_identity {
 		generation; /* another one each time the inode number is used; stat(2) has it not */
 };
 
-/* Returns what stat(2) says of a file; the generation is 0. */
+/* Returns the version of a file by stat(2); the generation is 0. */
 struct file_identity elf_file_identity(const struct stat *st);
 
 /*
@@ -50,9 +50,9 @@ enum reason elf_file_open(const char *path, const struct file_identity *identity
 enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *ret_image);
 
 /*
- * Takes a descriptor of a mapped file that somebody else opened: it must be a regular file of that
- * device and inode. *ret_vague as for elf_file_open; it is also true on overlayfs and similar file
- * systems where the numbers differ. On success ret_image owns the descriptor.
+ * Takes a descriptor of a mapped file that another process opened: it must be a regular file of
+ * that device and inode. *ret_vague as for elf_file_open; it is also true on overlayfs and similar
+ * file systems where the numbers differ. On success ret_image owns the descriptor.
  */
 enum reason elf_file_adopt(int fd, const struct file_identity *identity,
 			   struct elf_image *ret_image, bool *ret_vague);

@@ -113,7 +113,7 @@ int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, cons
 	return lies_in_file(from, s) ? read_section(g, from, s, s->sh_size, ret_at) : -EBADMSG;
 }
 
-/* Returns how much of `wanted` a table gets: all, or what is left less an eighth for others. */
+/* Returns how much of `wanted` a table gets: all, or the rest less an eighth for others. */
 static uint64_t take_share(uint64_t wanted, uint64_t left)
 {
 	return wanted <= left ? wanted : left - left / 8;
@@ -229,7 +229,7 @@ static bool is_name(const Elf64_Sym *symbol, const char *text)
 
 /*
  * Returns the end of the section that the symbol is in, 0 when it names none. A function without a
- * size goes no further: not from .init, whose _init has none, through the stubs of .plt.
+ * size goes no further: not from .init, where _init has none, through the stubs of .plt.
  */
 static uint64_t find_section_end(const struct elf_reader *e, const Elf64_Sym *symbol)
 {

@@ -82,9 +82,9 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *function);
 
 /*
  * Adds the functions of symbol table `s` of `from`, which is `file` itself or a file of the same
- * build. Of a table that does not fit the limits it adds what fits, less an eighth for the sources
- * that follow, and sets g->cut; it then adds no function whose end is not known, because the one
- * behind it may be missing. Errors as elf_symbols_read.
+ * build. Of a table that does not fit the limits it adds as many as fit, less an eighth for the
+ * sources that follow, and sets g->cut; it then adds no function without a known end, because the
+ * one behind it may be missing. Errors as elf_symbols_read.
  */
 int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s);
 

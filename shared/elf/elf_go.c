@@ -205,8 +205,8 @@ static int find_entry_text(struct go_table *t)
 }
 
 /*
- * Finds where the text begins: the table counts from there. The header says it, but no more since
- * Go 1.26. -ENODATA when nothing that can be trusted says it.
+ * Finds where the text begins: the table counts from there. The header has it, but no more since Go
+ * 1.26. -ENODATA without a source that can be trusted.
  */
 static int find_text(struct go_table *t)
 {

@@ -19,7 +19,7 @@ struct search {
 };
 
 /*
- * Finds the address that code is linked at whose mapping begins at that offset of the file. The
+ * Finds the link address of the code with a mapping that begins at that offset of the file. The
  * kernel maps whole pages, so a mapping begins before its segment does, where in the file the end
  * of another segment may lie.
  */

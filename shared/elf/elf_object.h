@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf_object.h: names the variables at addresses of a process that has an ELF file mapped: by the
- * symbols of type STT_OBJECT of .symtab and .dynsym. Reads as elf_reader.h says; symbols in parts,
+ * symbols of type STT_OBJECT of .symtab and .dynsym. Reads as elf_reader.h does; symbols in parts,
  * of each table at most ELF_OBJECT_SYMBOLS_MAX. Keeps nothing. Fuzzed
  * (tests/fuzz/shared/elf/elf.c).
  */

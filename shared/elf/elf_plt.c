@@ -16,10 +16,10 @@
 #define SLOT_WORTH	4096u /* bytes to read at once rather than do two small reads for a slot */
 #define SUFFIX		"@plt"
 
-/* Most slots without a symbol whose function is searched among all that were gathered. */
+/* Most slots without a symbol for which the function is searched among all gathered ones. */
 #define RESOLVERS_MAX 256
 
-/* A slot of the global offset table and what fills it. */
+/* A slot of the global offset table and its filler. */
 struct slot {
 	uint64_t address;
 	uint64_t what; /* index of the symbol, or address of the resolver */
@@ -207,7 +207,7 @@ static bool read_symbol_name(const struct slots *s, uint64_t index, char text[ST
 	return *text;
 }
 
-/* Finds the name of the IFUNC whose resolver is at `address`: both have that address. */
+/* Finds the name of the IFUNC with the resolver at `address`: both have that address. */
 static bool find_resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME_BYTES])
 {
 	const Elf64_Phdr *segment = elf_reader_code(&s->gather->file, address);

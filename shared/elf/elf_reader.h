@@ -70,7 +70,7 @@ int elf_reader_find(struct elf_reader *e, const char *name, const Elf64_Shdr **r
 int elf_reader_content(const struct elf_reader *e, const Elf64_Shdr *s, size_t max,
 		       uint8_t **ret_data);
 
-/* Returns the executable segment whose bytes in the file contain the virtual address, or NULL. */
+/* Returns the executable segment with the virtual address in its bytes of the file, or NULL. */
 const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address);
 
 /* Computes the virtual address of a file offset. False when no executable segment contains it. */
@@ -85,7 +85,7 @@ uint64_t elf_reader_base(const struct elf_reader *e);
 /* Reads exactly `bytes` bytes at `offset`. -EBADMSG when they lie beyond the file. */
 int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size_t bytes);
 
-/* The same, but copies what lies in the start of the file from memory. */
+/* The same, but copies bytes of the start of the file from memory. */
 int elf_reader_read(const struct elf_reader *e, uint64_t offset, void *to, size_t bytes);
 
 void elf_reader_widen_symbol(const Elf32_Sym *from, Elf64_Sym *to);

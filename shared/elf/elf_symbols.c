@@ -55,7 +55,7 @@ static int read_symtab(struct reading *in)
 
 /*
  * Whether the code of both files lies alike, in the same order of sections: two programs may have
- * one build-id. Of files that were moved the first segments tell how far.
+ * one build-id. The first segments of moved files show the distance.
  */
 static bool is_laid_out_alike(const struct elf_reader *a, const struct elf_reader *b)
 {
@@ -95,7 +95,7 @@ static int read_other(struct reading *in, const struct elf_image *image)
 	return elf_gather_symbols(&in->gather, &other, s);
 }
 
-/* Forgets what a source gave until it failed with `error`. */
+/* Forgets the symbols of a source that failed with `error`. */
 static void drop_source(struct elf_gather *g, struct elf_gather_mark mark, int error)
 {
 	elf_gather_rewind(g, mark);
@@ -178,7 +178,7 @@ static int read_debugdata(struct reading *in)
  * Adds .dynsym, unless .symtab has at least as many symbols: then it has all of them, because
  * strip(1) removes .symtab as a whole, and reading .dynsym would take half of the time for a large
  * file. Only a .symtab that was thinned by hand is shorter, or has been cut at a limit; and
- * .gnu_debugdata leaves out what .dynsym has.
+ * .gnu_debugdata leaves out the symbols of .dynsym.
  */
 static int read_dynsym(struct reading *in)
 {

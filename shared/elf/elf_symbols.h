@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf_symbols.h: reads the function names and the build-id of one ELF file, from every source that
- * the file has or names. Reads as elf_reader.h says; every loop is bounded by the limits. Memory
+ * the file has or names. Reads as elf_reader.h does; every loop is bounded by the limits. Memory
  * while reading: at most the strings, the kept names, and 32 bytes per symbol. Fuzzed
  * (tests/fuzz/shared/elf/elf.c).
  */
@@ -19,7 +19,7 @@
 
 #define ELF_DEBUGLINK_MAX 256 /* of a debug file's name, NUL included */
 
-/* Where a file says that its symbols are, when they were split off it. */
+/* A file's own reference to its symbols, when they were split off it. */
 struct elf_links {
 	struct build_id id;
 	char debuglink[ELF_DEBUGLINK_MAX]; /* a name without "/"; "": none */
@@ -54,7 +54,7 @@ struct elf_symbols {
 /*
  * Reads functions from all name sources, and the build-id. A file without symbols gives an empty
  * table. `options` NULL: reads nothing but the file. Skips broken sources other than the headers,
- * .symtab and .dynsym. Of what exceeds a limit it reads what fits, and sets `cut`. Errors of
+ * .symtab and .dynsym. Beyond a limit it reads the part that fits, and sets `cut`. Errors of
  * elf_reader_open; -EFBIG also when the kept names exceed the limit, because many symbols have one
  * long name; -ENODATA of elf_layout_restore. Release with elf_symbols_free.
  */

@@ -83,7 +83,7 @@ static void follow_insn(struct walk *w, size_t at)
 		reach_insn(w, (int64_t)at + insn.bytes);
 }
 
-/* Returns the first offset from `at` on, padding skipped, whose instruction was reached, or 0. */
+/* Returns the first offset from `at` on, padding skipped, with a reached instruction, or 0. */
 static size_t skip_padding(const struct walk *w, size_t at)
 {
 	struct x86_insn insn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * x86_flow.h: finds where a function of x86-64 ends by its own instructions, where no symbol and no
- * call frame information says it: hand-written assembly of stripped files.
+ * call frame information has it: hand-written assembly of stripped files.
  */
 #ifndef TROCAR_SHARED_ELF_X86_FLOW_H
 #define TROCAR_SHARED_ELF_X86_FLOW_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_insn.h: decodes one instruction of x86-64 as far as the stack is concerned: its length, where
- * it leads, and what it does to sp and fp. Source: Intel SDM volume 2, chapter 2 and the opcode
- * maps of appendix A.
+ * x86_insn.h: decodes one instruction of x86-64 as far as the stack is concerned: its length, its
+ * target, and its effect on sp and fp. Source: Intel SDM volume 2, chapter 2 and the opcode maps of
+ * appendix A.
  */
 #ifndef TROCAR_SHARED_ELF_X86_INSN_H
 #define TROCAR_SHARED_ELF_X86_INSN_H

@@ -291,8 +291,8 @@ static int enter_directory(struct cgroupfs_walk *w, int fd, size_t path_bytes)
 
 /*
  * Passes a directory below the root to `found` and enters it. A directory that cannot be opened has
- * an id too, because its parent lists it; what is below it is left out. Returns what `found`
- * returned.
+ * an id too, because its parent lists it; what is below it is left out. Returns the value of
+ * `found`.
  */
 static int visit_directory(struct cgroupfs_walk *w, int parent_fd, const char *name, uint64_t id,
 			   size_t path_bytes)

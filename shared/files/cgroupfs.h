@@ -52,14 +52,13 @@ struct cgroupfs_unread {
 void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error);
 
 /*
- * Whether `error` is what the kernel returns for a cgroup that was removed, before, while or after
- * it is read.
+ * Whether `error` is the kernel's for a cgroup that was removed, before, while or after it is read.
  */
 bool cgroupfs_vanished(int error);
 
 /* What a walk left out. */
 struct cgroupfs_left {
-	struct cgroupfs_unread unread; /* passed to `found`, but not what is below them */
+	struct cgroupfs_unread unread; /* passed to `found`, but not those below them */
 	bool cut; /* there are more than `max`, or deeper ones, or longer paths than PATH_MAX */
 };
 
@@ -92,7 +91,7 @@ bool cgroupfs_walk_more(const struct cgroupfs_walk *w);
 /* Reads one more entry. 0; what a callback returned; -errno of readdir(3) for the top. */
 int cgroupfs_walk_step(struct cgroupfs_walk *w);
 
-/* Returns what the walk has left out until now. */
+/* Returns the cgroups that the walk has left out until now. */
 struct cgroupfs_left cgroupfs_walk_left(const struct cgroupfs_walk *w);
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * namespaces.h: whether this process sees all processes, all cgroups and the times of the host, and
- * what /proc hides from it. In a pid namespace of its own the kernel's iterators list only the
- * processes of that namespace; in a cgroup namespace of its own the usual mount of cgroup2 is the
- * namespace's part of the hierarchy.
+ * the processes that /proc hides from it. In a pid namespace of its own the kernel's iterators list
+ * only the processes of that namespace; in a cgroup namespace of its own the usual mount of cgroup2
+ * is the namespace's part of the hierarchy.
  */
 #ifndef TROCAR_SHARED_FILES_NAMESPACES_H
 #define TROCAR_SHARED_FILES_NAMESPACES_H

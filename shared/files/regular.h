@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * regular.h: opens only regular files at paths that a user chose: no device whose driver would act
- * on open(2), no FIFO whose writer would wake. Between a check of a path and an open of it a user
- * may put another file there. So these functions first hold the file with a descriptor that opens
- * nothing (O_PATH, open(2)), check it, and then open that very file.
+ * regular.h: opens only regular files at paths that a user chose: no device with a driver that acts
+ * on open(2), no FIFO with a writer that would wake. Between a check of a path and an open of it a
+ * user may put another file there. So these functions first hold the file with a descriptor that
+ * opens nothing (O_PATH, open(2)), check it, and then open that very file.
  */
 #ifndef TROCAR_SHARED_FILES_REGULAR_H
 #define TROCAR_SHARED_FILES_REGULAR_H
@@ -13,8 +13,8 @@
 
 /*
  * Holds the regular file at `path` (relative to `dir_fd`, AT_FDCWD for none); `follow` follows a
- * symbolic link at its end. Returns an O_PATH descriptor, which the caller closes, with what
- * fstat(2) says of it; -EINVAL: not a regular file; -errno of open(2).
+ * symbolic link at its end. Returns an O_PATH descriptor, which the caller closes, with its
+ * fstat(2); -EINVAL: not a regular file; -errno of open(2).
  */
 int regular_hold(int dir_fd, const char *path, bool follow, struct stat *ret_stat);
 

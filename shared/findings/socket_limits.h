@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* socket_limits.h: from where on what is found of sockets is told as a cause. */
+/* socket_limits.h: limits from which a state of sockets is reported as a cause. */
 #ifndef TROCAR_SHARED_FINDINGS_SOCKET_LIMITS_H
 #define TROCAR_SHARED_FINDINGS_SOCKET_LIMITS_H
 

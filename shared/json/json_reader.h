@@ -3,8 +3,8 @@
  * json_reader.h: the one JSON reader (RFC 8259, UTF-8), strict. It walks a text once and builds
  * nothing: the caller asks for the values that it expects, in their order. It reads a stack line of
  * 30 frames 20 times faster than json-c builds objects. After the first fault every call fails, and
- * `fault` says what would be right at `at`. json_tree.h builds a tree where places and repeated
- * keys matter. Fuzzed against json-c (tests/fuzz/ctl/events.c).
+ * `fault` has the right form at `at`. json_tree.h builds a tree where places and repeated keys
+ * matter. Fuzzed against json-c (tests/fuzz/ctl/events.c).
  */
 #ifndef TROCAR_SHARED_JSON_JSON_READER_H
 #define TROCAR_SHARED_JSON_JSON_READER_H
@@ -46,7 +46,7 @@ bool json_reader_key(struct json_reader *r, struct json_text *ret_key);
 /* Whether the array has another element; consumes the end of the array. False also at a fault. */
 bool json_reader_element(struct json_reader *r);
 
-/* Reads a string; with `null` accepts null too, as a text whose data is NULL. */
+/* Reads a string; with `null` accepts null too, as a text with data NULL. */
 bool json_reader_string(struct json_reader *r, bool null, struct json_text *ret_text);
 
 /* Reads a whole number within [min, max], below 2^64. */

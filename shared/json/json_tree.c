@@ -84,7 +84,7 @@ static void find_repeated_few(struct json_node *object)
 	}
 }
 
-/* Marks the members of an object whose keys occur more than once. */
+/* Marks the members of an object with keys that occur more than once. */
 static int find_repeated(struct json_node *object)
 {
 	_cleanup_free_ struct json_node **members = NULL;

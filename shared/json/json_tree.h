@@ -30,7 +30,7 @@ struct json_fault {
 
 /*
  * Reads a text of one value, at most `nesting` levels deep. The text must live as long as the tree.
- * 0; -EBADMSG: it is not JSON, or too deep, and *ret_fault says where; -EFBIG: longer than
+ * 0; -EBADMSG: it is not JSON, or too deep, and *ret_fault has the place; -EFBIG: longer than
  * JSON_TREE_BYTES; -ENOMEM. Release with json_tree_done, which accepts a zeroed tree.
  */
 int json_tree_read(const char *text, size_t bytes, unsigned int nesting, struct json_tree *ret_tree,

@@ -69,7 +69,7 @@ static inline size_t head_bytes(const struct jsonw *w, const char *key, size_t k
 }
 
 /*
- * Appends what comes before a value: the comma, and the key with its colon. `key` is trusted, so it
+ * Appends the text before a value: the comma, and the key with its colon. `key` is trusted, so it
  * is not escaped.
  */
 static inline char *put_head(char *at, bool comma, const char *key, size_t key_bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jsonw.h: a small streaming JSON writer into one growing buffer. It escapes what RFC 8259 requires
- * and all characters that utf8_is_control finds, so that its text may be printed on a terminal, and
+ * jsonw.h: a small streaming JSON writer into one growing buffer. It escapes the characters of RFC
+ * 8259 and all that utf8_is_control finds, so that its text may be printed on a terminal, and
  * replaces bytes that are not UTF-8 by U+FFFD. It never produces a half-valid text: the first error
  * (no memory, or a text longer than max_bytes) stays, and jsonw_end returns it. It writes the
  * commas itself. A json-c document takes 7.5 times as long to build and print.

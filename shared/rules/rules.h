@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rules.h: rule sets: parses them, reports every fault by its JSON pointer, and matches processes.
- * docs/rules.md says what each key means to an operator. The parser takes a length-bounded text
- * from outside; it is fuzzed (tests/fuzz/shared/rules.c).
+ * docs/rules.md explains each key to an operator. The parser takes a length-bounded text from
+ * outside; it is fuzzed (tests/fuzz/shared/rules.c).
  */
 #ifndef TROCAR_SHARED_RULES_RULES_H
 #define TROCAR_SHARED_RULES_RULES_H
@@ -59,8 +59,8 @@ uint32_t rules_signal_bit(const char *name, size_t bytes);
 extern const char rules_signals_right[];
 
 /*
- * Of a threshold quiet_pct. The agent reads CPU time every 5 s; a share above one half is not told
- * from the ups and downs of a steady service.
+ * Of a threshold quiet_pct. The agent reads CPU time every 5 s; a share above one half cannot be
+ * distinguished from the ups and downs of a steady service.
  */
 #define RULE_QUIET_WINDOW_MIN_MS 5000
 #define RULE_QUIET_WINDOW_MAX_MS 10000
@@ -156,7 +156,7 @@ struct rules_fault {
 	 * "...".
 	 */
 	char *pointer;
-	char *message; /* what was wrong and what would be right, one line */
+	char *message; /* the fault and the right form, one line */
 	/* Its place in the text, both from 1; 0 when not known. Columns count characters. */
 	uint32_t line, column;
 };
@@ -172,10 +172,10 @@ void rules_faults_done(struct rules_faults *faults);
 
 /*
  * Parses and validates `bytes` bytes of JSON, behind a byte order mark or not. Returns 0:
- * *ret_rules is new, the caller frees it, and `warnings` names what can never match, what begins no
- * session by itself, and prefixes that shadow each other. -EINVAL: `faults` holds every fault of
- * the text. Both are in the order of the text; nothing else changes. -ENOMEM. Initialise both lists
- * before; their old content is released when they are filled.
+ * *ret_rules is new, the caller frees it, and `warnings` names rules that can never match, those
+ * that begin no session by themselves, and prefixes that shadow each other. -EINVAL: `faults` holds
+ * every fault of the text. Both are in the order of the text; nothing else changes. -ENOMEM.
+ * Initialise both lists before; their old content is released when they are filled.
  */
 int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
 		struct rules_faults *faults, struct rules_faults *warnings);
@@ -190,8 +190,8 @@ void rules_fault_write(const struct rules_fault *fault, struct jsonw *w);
 void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key);
 
 /*
- * Returns the rule for a process of this name in this cgroup: among the rules whose every criterion
- * matches, the one with the exact comm, else the longest comm prefix, then the longest cgroup
+ * Returns the rule for a process of this name in this cgroup: among the rules with only matching
+ * criteria, the one with the exact comm, else the longest comm prefix, then the longest cgroup
  * prefix, then the first in the file. NULL when none. cgroup_path NULL (not known): no cgroup
  * criterion matches.
  */

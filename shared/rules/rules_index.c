@@ -128,7 +128,8 @@ static int compare_with_comm(const struct rules *rules, uint32_t entry, const ch
 }
 
 /*
- * Returns the first index in by_comm whose entry is not below the comm (with `above`: is above it).
+ * Returns the first index in by_comm with an entry that is not below the comm (with `above`: is
+ * above it).
  */
 static size_t find_bound(const struct rules *rules, const char *comm, size_t bytes, bool exact,
 			 bool above)
@@ -160,7 +161,7 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 	*ret_end = end;
 }
 
-/* Counts those of the `n` sorted entries whose cgroup prefix is not above path[0..bytes]. */
+/* Counts those of the `n` sorted entries with a cgroup prefix that is not above path[0..bytes]. */
 static size_t count_not_above(const struct rules *rules, const uint32_t *sorted, size_t n,
 			      const char *path, size_t bytes)
 {
@@ -261,8 +262,8 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 }
 
 /*
- * The state of a search for shadowed rules; within[i] is the rule whose prefix rule i lies within,
- * or NO_RULE.
+ * The state of a search for shadowed rules; within[i] is the rule with the prefix that rule i is
+ * within, or NO_RULE.
  */
 struct sweep {
 	const struct rules *rules;
@@ -322,8 +323,8 @@ static uint32_t find_compatible(const struct sweep *s, struct group g, const cha
 }
 
 /*
- * Compares the rules of one group with the groups whose comm prefix theirs lies within, the longest
- * first.
+ * Compares the rules of one group with the groups of comm prefixes that theirs is within, the
+ * longest first.
  */
 static void sweep_group(struct sweep *s, struct group g, const struct group *stack, size_t depth)
 {

@@ -51,7 +51,7 @@ void rules_syntax_fault(struct rules_collect *c, const struct json_fault *fault)
 /* Adds a fault for each string with half of a surrogate pair, which is no character. */
 void rules_syntax_halves(struct rules_collect *c, const struct json_tree *tree);
 
-/* The place of a rule in the text; NULL for what it lacks. */
+/* The place of a rule in the text; NULL for missing ones. */
 struct rules_place {
 	const struct json_node *rule, *name, *match;
 };
@@ -67,8 +67,8 @@ struct rules_cursor {
 void rules_cursor_move(struct rules_cursor *c, const char *text, size_t to);
 
 /*
- * Fills entries, by_name, by_comm and by_cgroup of a set whose rules are read. Leaves out rules
- * without a valid name or match. Returns 0 or -ENOMEM.
+ * Fills entries, by_name, by_comm and by_cgroup of a set after its rules were read. Leaves out
+ * rules without a valid name or match. Returns 0 or -ENOMEM.
  */
 int rules_index_build(struct rules *rules);
 
@@ -79,12 +79,13 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 			struct rules_collect *c);
 
 /*
- * Adds a warning for every rule whose prefixes lie within those of another. Returns 0 or -ENOMEM.
+ * Adds a warning for every rule with prefixes that are within those of another. Returns 0 or
+ * -ENOMEM.
  */
 int rules_index_warnings(const struct rules *rules, const struct rules_place *places,
 			 struct rules_collect *c);
 
-/* Adds warnings of what each rule alone can never do, or surely was not meant to do. */
+/* Adds warnings about parts of each rule that can never work, or surely were not meant. */
 void rules_warnings_add(const struct rules *rules, const struct rules_place *places,
 			struct rules_collect *c);
 

@@ -82,7 +82,7 @@ static bool take_member(struct rules_parse_state *p, const struct rules_key *k,
 	return good;
 }
 
-/* `instead` is what does the same, NULL: not known. */
+/* `instead` is the key with the same effect, NULL: not known. */
 static void add_unknown(struct rules_parse_state *p, const struct json_node *member,
 			const struct rules_key *keys, size_t n, const char *instead)
 {

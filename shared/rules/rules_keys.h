@@ -18,7 +18,7 @@ struct rules_parse_state {
 	struct rules_place *places;			/* by rule */
 	const struct json_node *rules_at, *defaults_at; /* their values in the text, or NULL */
 	uint32_t n_comms;				/* of all rules so far */
-	struct rule defaults; /* what rules have that do not say otherwise; labels owned */
+	struct rule defaults; /* the values of rules without their own; labels owned */
 };
 
 enum rules_key_kind {
@@ -28,7 +28,7 @@ enum rules_key_kind {
 	KEY_ARRAY,
 	KEY_OBJECT,
 	KEY_ANY,  /* `set` finds the faults */
-	KEY_NONE, /* no key, though people look for it: `right` is what does the same */
+	KEY_NONE, /* no key, though people look for it: `right` is the key with the same effect */
 };
 
 struct rules_key {

@@ -154,7 +154,7 @@ static void warn_signals(const struct rule *r, const struct json_node *rule,
 					  m->text, r->name);
 }
 
-/* Who writes an empty `when` says so himself. */
+/* An empty `when` is meant. */
 static bool begins_nothing(const struct rule *r, const struct json_node *rule)
 {
 	return !r->n_when && !r->on_exec && !r->on_oom_kill && !json_node_member(rule, "when");

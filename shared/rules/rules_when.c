@@ -69,7 +69,7 @@ static const struct rules_key when_keys[] = {
 			 .right = PERCENT_RIGHT },
 };
 
-/* Completes one threshold whose keys are valid: fills d->when. */
+/* Completes one threshold with valid keys: fills d->when. */
 static void settle_threshold(struct rules_parse_state *p, const struct json_node *value,
 			     struct when_draft *d)
 {

@@ -109,7 +109,7 @@ int idmap_put(struct idmap *m, uint64_t id, void *value)
 	return 0;
 }
 
-/* Whether the entry at `at`, whose probe began at `home`, may move back to `hole`. */
+/* Whether the entry at `at`, with a probe that began at `home`, may move back to `hole`. */
 static bool is_reachable(size_t home, size_t hole, size_t at)
 {
 	return hole <= at ? home <= hole || home > at : home <= hole && home > at;

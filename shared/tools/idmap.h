@@ -27,7 +27,7 @@ int idmap_put(struct idmap *m, uint64_t id, void *value);
 /* Removes the entry and returns its value, or NULL. */
 void *idmap_remove(struct idmap *m, uint64_t id);
 
-/* Returns what the table itself takes. */
+/* Returns the memory of the table itself. */
 size_t idmap_bytes(const struct idmap *m);
 
 /*

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /*
- * Gives back what malloc(3) keeps free, and the pages of programs and libraries that nobody can
- * write (MADV_DONTNEED of madvise(2)): the kernel maps one again from its cache when it is next
- * used. Of most of that code only the start of a process makes use.
+ * Returns the free memory of malloc(3) to the kernel, and the pages of programs and libraries that
+ * are not writable (MADV_DONTNEED of madvise(2)): the kernel maps one again from its cache when it
+ * is next used. Of most of that code only the start of a process makes use.
  */
 void memory_give_back(void);
 
@@ -18,12 +18,12 @@ void memory_give_back(void);
  */
 void memory_share_arena(void);
 
-/* Gives back what malloc(3) keeps free, alone. Threads that allocate wait for it: some ms. */
+/* Returns only the free memory of malloc(3). Threads that allocate wait for it: some ms. */
 void memory_trim(void);
 
 /*
- * Gives back the whole pages of `bytes` bytes of malloc(3) memory at `start`, whose content nobody
- * needs: they read as zeros from then on.
+ * Gives back the whole pages of `bytes` bytes of malloc(3) memory at `start`, with content that is
+ * not needed: they read as zeros from then on.
  */
 void memory_drop(void *start, size_t bytes);
 

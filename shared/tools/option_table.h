@@ -32,11 +32,11 @@ enum option_type {
 struct option_row {
 	const char *name; /* without the dashes */
 	enum option_type type;
-	char letter;	     /* 'h': -h means the same; 0: none */
-	uint8_t times;	     /* of a TEXT: the most values of a struct option_list; 0: one value */
-	uint64_t users;	     /* bits that the program assigns: who takes the option */
-	size_t offset;	     /* of the member in the program's struct */
-	uint64_t min, max;   /* as the type says */
+	char letter;	/* 'h': -h means the same; 0: none */
+	uint8_t times;	/* of a TEXT: the most values of a struct option_list; 0: one value */
+	uint64_t users; /* bits that the program assigns: programs or verbs that take the option */
+	size_t offset;	/* of the member in the program's struct */
+	uint64_t min, max;   /* by the type */
 	const char *value;   /* the value's name in the help; NULL: there is no value */
 	const char *choices; /* "oncpu|none" */
 	const char *preset;  /* the default, in the form of an argument; NULL: zero */
@@ -75,8 +75,8 @@ struct option_table {
  * Sets the members that the rows of `users` name in `options` to their defaults, then to the values
  * in argv[0] to argv[argc - 1]. Texts are borrowed from argv and from the rows. Adds arguments that
  * are not options to `words`, which is empty at first; after "--" all arguments go there. Where
- * `words` is NULL such arguments are refused. 0; -EINVAL with one line in `fault` that says what is
- * wrong and what would be right, and with undefined contents of `options` and `words`.
+ * `words` is NULL such arguments are refused. 0; -EINVAL with one line in `fault` that has the
+ * fault and the right form, and with undefined contents of `options` and `words`.
  */
 int option_table_parse(const struct option_table *table, uint64_t users, int argc,
 		       char *const argv[], void *options, struct option_words *words,

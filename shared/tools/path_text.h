@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* path_text.h: paths that are too long for where they are told, cut in the middle. Pure. */
+/* path_text.h: paths that are too long for their place, cut in the middle. Pure. */
 #ifndef TROCAR_SHARED_TOOLS_PATH_TEXT_H
 #define TROCAR_SHARED_TOOLS_PATH_TEXT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reason_text.h: the text by which who asks for a session says why: an alert, a probe, a person. It
- * stands in lines that people read, so it holds no control characters.
+ * reason_text.h: the text that a request for a session has as its reason: an alert, a probe, a
+ * person. It stands in lines that people read, so it holds no control characters.
  */
 #ifndef TROCAR_SHARED_TOOLS_REASON_TEXT_H
 #define TROCAR_SHARED_TOOLS_REASON_TEXT_H

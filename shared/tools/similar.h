@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* similar.h: the word that somebody meant who mistyped it. */
+/* similar.h: the word that a mistyped one stands for. */
 #ifndef TROCAR_SHARED_TOOLS_SIMILAR_H
 #define TROCAR_SHARED_TOOLS_SIMILAR_H
 

@@ -4,7 +4,7 @@
 #include "shared/tools/macro.h"
 
 /*
- * The second byte tells overlong forms, surrogates and code points above U+10FFFF, which are
+ * The second byte identifies overlong forms, surrogates and code points above U+10FFFF, which are
  * refused.
  */
 size_t utf8_sequence(const char *text, size_t bytes)
