@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * alone.bpf.c: a sampler that is told whose ticks it meets and by which table their stacks are
- * walked: it walks both stacks as the agent's sampler does, and puts them into a ring. It looks for
- * no watch and no process, chooses nothing and counts nothing. What it costs is what stacks by rows
- * cost, whatever else a sampler does. The maps of the tables are those of a running agent.
+ * alone.bpf.c: a sampler that gets the process of its ticks and the table of their stacks as
+ * constants: it walks both stacks as the agent's sampler does, and puts them into a ring. It looks
+ * for no watch and no process, chooses nothing and counts nothing. Its cost is that of stacks by
+ * rows alone. The maps of the tables are those of a running agent.
  */
 #include "tests/bench/alone.h"
 #include "bpf/kernel_cast.h"

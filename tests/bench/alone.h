@@ -7,7 +7,10 @@
 
 #define ALONE_PROCESSES 65536 /* a power of two */
 
-/* Ticks whose user's stack was walked by a table, and those whose process had none, or another. */
+/*
+ * Ticks with a user stack walked by a table, and those of a process without a table, or with
+ * another one.
+ */
 struct alone_counts {
 	__u64 walked, missed;
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * beside.bpf.c: what takes both stacks of a tick by the kernel's helpers: the helpers alone, the
- * least that anybody who asks them can cost, and what libbpf-tools' profile does of it: two
- * bpf_get_stackid and a hash of counts. And what does nothing but touch the memory that a sampler
- * like ours cannot do without.
+ * least cost of any caller, and the part that libbpf-tools' profile uses: two bpf_get_stackid and a
+ * hash of counts. And a program that only touches the least memory of a sampler like ours.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -170,8 +169,8 @@ static __always_inline void least_touch(struct least_scratch *s, struct least_ro
 }
 
 /*
- * The search for the rule of an address that was not met before: a word of the index, which says
- * where its rows are, one of these, which says which rule, and that. Each read waits for the last.
+ * The search for the rule of an address that was not met before: a word of the index, for the place
+ * of its rows, one of these, for the rule, and that. Each read waits for the last.
  */
 static __always_inline __u64 least_search(__u64 ip)
 {

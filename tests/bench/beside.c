@@ -6,14 +6,15 @@
  * for the programs of beside.bpf.c; for a sampler that only walks (alone.bpf.c); and for another
  * profiler's program (PEER_ID; 0: none).
  *
- * Each ticks on events of the threads of the cgroup, so that no tick meets anybody else. They tick
- * in turn, a window each: those that ask the kernel for stacks would keep its tables warm for each
- * other. Before that each ticks WARM_HZ times a second for a while: what a program learns of a
+ * Each ticks on events of the threads of the cgroup, so that no tick meets another process. They
+ * tick in turn, a window each: those that ask the kernel for stacks would keep its tables warm for
+ * each other. Before that each ticks WARM_HZ times a second for a while: what a program learns of a
  * service in its first minutes it has learnt then.
  *
  * With OBJECTs (trocar.bpf.o of other builds) it compares their samplers, and them alone. They tick
- * in the same windows, so that what changes meanwhile changes for each; at rates that lie APART_HZ
- * apart, so that they seldom tick at the same time, and that change places from round to round.
+ * in the same windows, so that a change of the load is the same for each; at rates that lie
+ * APART_HZ apart, so that they seldom tick at the same time, and that change places from round to
+ * round.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -244,7 +245,7 @@ static uint32_t load_others(const char *dir, char **objects)
 	return count;
 }
 
-/* An event of the thread and what it begets, in ticks that meet one mode only, disabled. */
+/* An event of the thread and its children, in ticks that meet one mode only, disabled. */
 static void open_event(int tid, enum mode mode, enum who who, uint32_t hz)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr),
@@ -373,7 +374,7 @@ static void warm_up_walks(const char *group)
 		tool_die("alone_counts");
 }
 
-/* A tick without its walk costs little, and says nothing. */
+/* A tick without its walk costs little, and shows nothing. */
 static void check_walks(void)
 {
 	struct alone_counts counts = {};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * compile ROUNDS FILE: what compiling a file's call frame information into rows costs, and what
- * libdw takes to say the same: each row once, from the first to the last. CPU time of this thread,
- * the best of ROUNDS, with a warm page cache.
+ * compile ROUNDS FILE: the cost of compiling a file's call frame information into rows, and libdw's
+ * cost for the same: each row once, from the first to the last. CPU time of this thread, the best
+ * of ROUNDS, with a warm page cache.
  */
 #include <elfutils/libdw.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static double compile(const struct elf_image *image, struct unwind_table *ret_ta
 	return began;
 }
 
-/* A row at `pc` as libdw says it: rules of the three registers that ours keep. Its end, or 0. */
+/* A row at `pc` by libdw: rules of the three registers that ours keep. Its end, or 0. */
 static uint64_t row_of(Dwarf_CFI *cfi, uint64_t pc)
 {
 	static const int registers[] = { 6, 16 }; /* rbp, the return address */
@@ -66,8 +66,8 @@ static uint64_t row_of(Dwarf_CFI *cfi, uint64_t pc)
 }
 
 /*
- * ms, and how many rows libdw has. Where the next function begins it is not asked: it is told, by
- * the rows of ours that begin in text which it does not know.
+ * ms, and how many rows libdw has. Where the next function begins it is not asked: it is shown by
+ * our rows that begin in text which libdw does not know.
  */
 static double ask_libdw(int fd, const struct unwind_table *t, size_t *ret_rows)
 {

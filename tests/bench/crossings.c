@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * crossings CGROUP_DIR BPF_DIR SLOT THRESHOLD_US WINDOW_US COUNT READ_MS: bursts of CPU pressure in
- * a cgroup, and what followed each: the moment at which the stall crossed the threshold (by the
+ * a cgroup, and the result of each: the moment at which the stall crossed the threshold (by the
  * total, read every READ_MS, between two readings by interpolation; READ_MS 0: not read), the
  * kernel's own notice (POLLPRI of a trigger of our own), the watch's switch to capture, the first
  * sample attempted after it. Prints "armed", then one JSON object per burst; times are
@@ -214,7 +214,7 @@ static void arm(struct world *w, const char *dir)
 		tool_die("a trigger of %s on cpu.pressure", text);
 }
 
-/* Before all others, or what is measured is how long it waits for the burners. */
+/* Before all others, or the measurement includes its wait for the burners. */
 static void go_first(void)
 {
 	struct sched_param first = { .sched_priority = 1 };

@@ -51,7 +51,7 @@ static struct {
 } rooms;
 static uint64_t sum;
 
-/* Every word of a record is read, as whoever keeps it does: the bytes have to come over. */
+/* Every word of a record is read, as a reader that keeps it does: the bytes have to come over. */
 static int count_theirs(void *context, void *record, size_t bytes)
 {
 	const uint64_t *words = record;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fp_table.h: a table for a process whose code keeps frame pointers, as the consumer makes it. */
+/* fp_table.h: a table for a process with frame pointers, as the consumer makes it. */
 #ifndef TROCAR_TESTS_BENCH_FP_TABLE_H
 #define TROCAR_TESTS_BENCH_FP_TABLE_H
 

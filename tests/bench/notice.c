@@ -28,8 +28,8 @@
 
 /*
  * Not more often: a reading weighs each CPU's stall by its busy time in whole jiffies
- * (collect_percpu_times() in kernel/sched/psi.c), so that who reads faster than a jiffy makes the
- * total stand still, for everyone.
+ * (collect_percpu_times() in kernel/sched/psi.c), so that a reader faster than a jiffy stops the
+ * total, for everyone.
  */
 #define READ_EVERY_NS 20000000
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * switches [wakes|pipes] WINDOW_MS ROUNDS [PEER_ID]: what one context switch costs by the kernel's
- * own BPF statistics, while the program of the time accounts is attached: of threads that nobody
- * watches, and of threads that a session runs on. Two processes in a cgroup of their own throw a
- * byte through pipes on one CPU; for "apart" and "rival" one is in another cgroup, so that each
- * switch is to another one; for "calls" waits are counted by system call. An empty program is
- * attached beside it. The two windows take turns, so that what disturbs one disturbs both. PEER_ID
- * is another tool's program at the same switches. With `wakes` it is what one wake-up costs while
- * the program of the waits for locks is attached too, and the two wait for each other by futex:
- * each wake-up ends such a wait. With `pipes` likewise, and they wait for each other in pipes.
+ * own BPF statistics, while the program of the time accounts is attached: of unwatched threads, and
+ * of threads that a session runs on. Two processes in a cgroup of their own throw a byte through
+ * pipes on one CPU; for "apart" and "rival" one is in another cgroup, so that each switch is to
+ * another one; for "calls" waits are counted by system call. An empty program is attached beside
+ * it. The two windows take turns, so that a disturbance hits both. PEER_ID is another tool's
+ * program at the same switches. With `wakes` it is the cost of one wake-up while the program of the
+ * waits for locks is attached too, and the two wait for each other by futex: each wake-up ends such
+ * a wait. With `pipes` likewise, and they wait for each other in pipes.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ static struct {
 	uint64_t group_id;
 	int peer_fd;
 	bool wakes, pipes;
-	uint32_t *turn; /* shared: whose it is */
+	uint32_t *turn; /* shared: its thread */
 	struct figures unwatched, apart, watched, calls, rival;
 } b;
 
@@ -222,7 +222,7 @@ static void print(const char *name, struct figures *f, const char *behind)
 	       tool_values_median(&f->peer_ns), (unsigned long long)f->runs, behind);
 }
 
-/* What only switches can tell: players of two cgroups, and waits by system call. */
+/* Figures that only switches can show: players of two cgroups, and waits by system call. */
 static void measure_more(uint32_t ms)
 {
 	part_players(true);

@@ -52,7 +52,7 @@ static double cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The same numbers whoever draws: xorshift. */
+/* The same numbers in every run: xorshift. */
 static uint32_t draw(void)
 {
 	static uint64_t state = 88172645463325252ULL;

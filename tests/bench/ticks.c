@@ -3,13 +3,11 @@
  * ticks HZ WINDOW_MS ROUNDS MODES [PEER_ID]: what one run of the sampler costs by the kernel's own
  * BPF statistics. Every CPU runs a worker of FRAMES user frames in a cgroup of its own; on each,
  * the sampler, an empty program, one of one hash miss and one of one walk of the user stack tick at
- * the same rate, all the time.
- * MODES are letters, each one window per round, in turn, so that what disturbs one disturbs all:
- *   n  nothing is watched            o  something else is watched
- *   s  something else is, and a session runs
- *   r  captured, by a table          b  captured, build-ids      c  recorder, by a table
- *   p  captured, by bpf_get_stack: the first milliseconds of a process, before its table is there
- * PEER_ID is another profiler's program on the same load: its price in the same windows.
+ * the same rate, all the time. MODES are letters, each one window per round, in turn, so that a
+ * disturbance hits all: n nothing is watched o something else is watched s something else is, and a
+ * session runs r captured, by a table b captured, build-ids c recorder, by a table p captured, by
+ * bpf_get_stack: the first milliseconds of a process, before its table is there PEER_ID is another
+ * profiler's program on the same load: its price in the same windows.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -79,8 +77,7 @@ static struct {
 	struct figures figures[ARRAY_SIZE(modes)];
 	struct tool_values floor_ns, miss_ns, stack_ns;
 	uint64_t frames, samples, bytes;
-	uint32_t
-		image; /* of the workers, as their samples say: they are children without an exec */
+	uint32_t image; /* of the workers, by their samples: they are children without an exec */
 	int peer_fd;
 	double other_ns; /* of the last window in which something else was watched */
 } b;
@@ -212,7 +209,7 @@ static uint32_t table_of(const struct process_key *key)
 	return 0;
 }
 
-/* The sampler itself enters whom it meets; we only set the flags of what is there. */
+/* The sampler itself enters new processes; we only set the flags of present entries. */
 static void set_targets(const struct mode *m)
 {
 	int fd = bpf_map__fd(b.skel->maps.targets);

@@ -43,7 +43,7 @@ struct tool_values {
 	size_t count;
 };
 
-/* Values beyond TOOL_VALUES_MAX end the tool. A negative value says "not measured": left out. */
+/* Values beyond TOOL_VALUES_MAX end the tool. A negative value means "not measured": left out. */
 void tool_values_add(struct tool_values *v, double value);
 
 /* -1 when there is none. */

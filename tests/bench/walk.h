@@ -6,7 +6,7 @@
 #include <linux/types.h>
 
 enum walk_kind {
-	WALK_NONE,     /* asks whose tick it is, and no more: the floor */
+	WALK_NONE,     /* finds the process of the tick, and no more: the floor */
 	WALK_ROWS,     /* by rows, as the sampler does it */
 	WALK_POINTERS, /* bpf_get_stack, addresses */
 	WALK_IDS,      /* bpf_get_stack, build-ids */

@@ -146,7 +146,7 @@ static void attach(uint32_t hz)
 		}
 }
 
-/* The price of a hit: that of ticks that met somebody else, which is the floor's, taken off. */
+/* The price of a hit: minus that of ticks of other processes, which is the floor. */
 static void note(uint32_t kind, struct tool_cost cost, struct walk_count hit, double floor_ns)
 {
 	if (hit.hits)

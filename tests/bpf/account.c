@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* account.c: time accounts of threads, against what the kernel itself and the threads know. */
+/*
+ * account.c: time accounts of threads, against the knowledge of the kernel itself and of the
+ * threads.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -31,7 +34,7 @@ static void read_schedstat(pid_t pid, uint64_t times[2])
 	times[1] = queue;
 }
 
-/* Reads both, one right after the other: who reads may lose its CPU in between, then again. */
+/* Reads both, one right after the other: the reader may lose its CPU in between, then again. */
 static void read_both(const struct fixture *f, pid_t pid, uint64_t times[2],
 		      struct account_record *ret_record, uint64_t *ret_ns)
 {
@@ -55,8 +58,8 @@ static void pin(pid_t pid, int cpu)
 }
 
 /*
- * Two that want one CPU, and go from CPU to CPU `turns` times: what one runs the other waits, and
- * the scheduler says the same.
+ * Two that want one CPU, and go from CPU to CPU `turns` times: one runs while the other waits, and
+ * the scheduler agrees.
  */
 static bool agrees_with_schedstat(int turns)
 {
@@ -96,7 +99,7 @@ static bool agrees_with_schedstat(int turns)
 	return near;
 }
 
-/* On a busy machine who compares may wait for a CPU between the two. */
+/* On a busy machine the comparing thread may wait for a CPU between the two. */
 static void compare_with_schedstat(int turns)
 {
 	bool near = false;
@@ -225,7 +228,9 @@ static void exec_in_thread(void *context)
 	block_sleep(NULL);
 }
 
-/* execve of another thread than the first: it takes over the first one's tid, whose account ends.
+/*
+ * execve of another thread than the first: it takes over the tid of the first one, and that account
+ * ends.
  */
 static void exec_of_another_thread(void **state)
 {
@@ -365,7 +370,7 @@ static void each_gate_closes(void **state)
 	end(&f);
 }
 
-/* The watch around takes what the one within has. */
+/* The watch around takes the threads of the one within. */
 static void watch_around(void **state)
 {
 	struct fixture f = begin(NULL, 0);
@@ -387,7 +392,7 @@ static void watch_around(void **state)
 	end(&f);
 }
 
-/* The consumer may write accounts: false ones harm nobody. */
+/* The consumer may write accounts: false ones do no harm. */
 static void false_words(void **state)
 {
 	struct fixture f = begin(NULL, 0);
@@ -420,7 +425,7 @@ static void note_and_nap(void *context)
 	}
 }
 
-/* Whether the account of a thread that naps says that it left its CPU when it said so itself. */
+/* Whether the account of a napping thread has the moment when it left its CPU by its own note. */
 static bool left_when_it_says(const struct fixture *f, pid_t pid)
 {
 	uint64_t said_ns = *nap_ns, now_ns;
@@ -435,7 +440,7 @@ static bool left_when_it_says(const struct fixture *f, pid_t pid)
 
 /*
  * The switches read the scheduler's clock, and the account is in CLOCK_MONOTONIC. On a busy machine
- * the thread may be preempted between its note and its nap, and who reads may be late.
+ * the thread may be preempted between its note and its nap, and the reader may be late.
  */
 static void clock_is_monotonic(void **state)
 {

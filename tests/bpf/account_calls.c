@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* account_calls.c: waits by system call, against what the threads do. */
+/* account_calls.c: waits by system call, against the threads' own actions. */
 #include <sys/syscall.h>
 #include <time.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* account_kinds.c: what the kernel side says that a thread waits for, against what it does wait
- * for. */
+/* account_kinds.c: the kind of wait that the kernel side finds, against the true one. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -79,7 +78,7 @@ static void block_traced(void *context)
 	raise(SIGSTOP);
 }
 
-/* Touches a page that nobody fills in. */
+/* Touches a page that is never filled in. */
 static void block_fault(void *context)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -152,7 +151,7 @@ static void kinds_since_before(void **state)
 	end(&f);
 }
 
-/* Reads the kernel's symbols, by which a page fault is told from an interrupt. */
+/* Reads the kernel's symbols, which distinguish a page fault from an interrupt. */
 static void learn_symbols(const struct fixture *f)
 {
 	char *bytes = NULL;
@@ -192,7 +191,7 @@ static void kinds_of_switches(void **state)
 	judge_switches(NULL);
 }
 
-/* The same as on kernels where what a number points to can be read by a helper only. */
+/* The same as on kernels where memory behind a number can be read by a helper only. */
 static void kinds_without_cast(void **state)
 {
 	judge_switches(&(struct harness_options){ .vmas_tree = true });

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * account_queue.c: waits for a CPU by length, and who had it meanwhile, against what the kernel
- * itself and the threads know.
+ * account_queue.c: waits for a CPU by length, and the runners in that time, against the knowledge
+ * of the kernel itself and of the threads.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -163,8 +163,8 @@ static struct contest contend(struct fixture *f, bool sibling, bool rival)
 }
 
 /*
- * What the histogram has is what the account has, and who ran is who is blamed, within points. On a
- * busy machine others run on that CPU too, and who reads may be late.
+ * The histogram equals the account, and the runner is blamed, within points. On a busy machine
+ * others run on that CPU too, and the reader may be late.
  */
 static bool is_right(bool sibling, bool rival)
 {
@@ -343,7 +343,7 @@ static bool is_woken_right(void)
 }
 
 /*
- * Who sleeps and finds its CPU free waits some microseconds for it, and nobody is blamed. A wait
+ * A sleeper that finds its CPU free waits some microseconds for it, and no cgroup is blamed. A wait
  * that ends while the account is copied may be in one of the two sums only.
  */
 static void wakes_up(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* block.c: known requests to a disk of the test's own, and what is told of them. */
+/* block.c: known requests to a disk of the test's own, and their report. */
 #include <errno.h>
 
 #include "block_fixture.h"
@@ -64,7 +64,7 @@ static void sizes_are_apart(void **state)
 	}
 }
 
-/* Who else has the disk is told by its cgroup. */
+/* Another user of the disk is reported by its cgroup. */
 static void others_are_told(void **state)
 {
 	struct fixture f = begin(NULL);
@@ -80,7 +80,7 @@ static void others_are_told(void **state)
 	end(&f);
 }
 
-/* Nobody outside of the loader's --scope is named; that the disk worked is still told. */
+/* Nobody outside of the loader's --scope is named; the work of the disk is still reported. */
 static void scope_hides_others(void **state)
 {
 	const struct harness_options scoped = { .scoped = true };
@@ -102,7 +102,7 @@ static void scope_hides_others(void **state)
 	end(&f);
 }
 
-/* A consumer that is gone is told nothing. */
+/* A dead consumer gets no reports. */
 static void dead_consumer_is_told_nothing(void **state)
 {
 	struct fixture f = begin(NULL);

@@ -180,7 +180,7 @@ struct work {
 	bool everywhere; /* each elsewhere, so that none joins another */
 };
 
-/* Does the work and waits to be killed; `pipe_fd` tells of its end. */
+/* Does the work and waits to be killed; `pipe_fd` reports its end. */
 static int done_pipe[2];
 
 static inline void do_work(void *context)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * callers.c: stacks by frame pointers, of processes that have no table: what is told of a chain
- * that leads over data. A process stands still with a chain of frames whose return addresses the
- * test chooses; the first that is no address of code ends the stack, whatever stands behind it.
+ * callers.c: stacks by frame pointers, of processes that have no table: the report of a chain that
+ * leads over data. A process stands still with a chain of frames and return addresses of the test's
+ * choice; the first that is no address of code ends the stack, whatever stands behind it.
  */
 #include <link.h>
 #include <sched.h>

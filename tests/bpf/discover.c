@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* discover.c: exec, fork, rename and exit as bpf/discover.bpf.c tells of them. */
+/* discover.c: exec, fork, rename and exit as bpf/discover.bpf.c reports them. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void exec_exact_is_not_prefix(void **state)
 	assert_int_equal(event->path_bytes, 0);
 	assert_true(event->start_ns > 0 && event->cgroup_id > 0);
 	assert_int_equal(event->uid, getuid());
-	/* The rename inside execve is not told apart from it. */
+	/* The rename inside execve is not reported separately. */
 	assert_int_equal(harness_events(h, EVENT_RENAME, (uint32_t)node, NULL), 0);
 	assert_int_equal(harness_events(h, EVENT_EXIT, (uint32_t)node, NULL), 1);
 	assert_int_equal(harness_events(h, EVENT_EXEC, (uint32_t)nodejs, NULL), 0);
@@ -299,7 +299,9 @@ static void strangers_are_forgotten(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
-/* Found by a scan and entered by the consumer: no program has matched it, yet its exec is told. */
+/*
+ * Found by a scan and entered by the consumer: no program has matched it, yet its exec is reported.
+ */
 static int exec_after_scan(void *context)
 {
 	struct harness *h = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * flood.c: who may put how much into the events ring: a process that renames itself in a loop, a
- * user who forks under a matching name, a cgroup that fills and empties; and that a service's start
- * is seen beside them. Rings are small, so that little is much.
+ * flood.c: the shares of the events ring: a process that renames itself in a loop, a user that
+ * forks under a matching name, a cgroup that fills and empties; and that a service's start is seen
+ * beside them. Rings are small, so that little is much.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static int flood(void *context)
 	return 0;
 }
 
-/* Starts the service in `dir`; whether its start and its end were told. */
+/* Starts the service in `dir`; whether its start and its end were reported. */
 static bool service_is_seen(struct harness *h, const char *dir)
 {
 	pid_t pid = harness_spawn("t-service", "sleep", dir);
@@ -104,7 +104,7 @@ static int rename_often(void *context)
 	return 0;
 }
 
-/* Of 400 renames within a second four are told; the service's start, behind them, is. */
+/* Of 400 renames within a second four are reported; the service's start, behind them, is. */
 static void renamer_is_limited(void **state)
 {
 	struct harness *h = begin(16384);
@@ -136,7 +136,7 @@ static void hold_name(void *context)
 		pause();
 }
 
-/* What was not told stands in `targets` all the same, marked as unknown to the consumer. */
+/* An unreported process is in `targets` all the same, marked as unknown to the consumer. */
 static void state_is_right_untold(void **state)
 {
 	struct harness *h = begin(16384);
@@ -178,7 +178,7 @@ static void user_has_a_quota(void **state)
 	totals = harness_totals(h);
 	assert_int_equal(totals.events_lost, 0);
 	assert_true(totals.events_over_quota >= 2000 - told);
-	/* Who was not told of at the start is not told of at the end. */
+	/* A process without a reported start has no reported end. */
 	assert_in_range(harness_events(h, EVENT_EXIT, 0, NULL), 1, told + 2);
 	harness_free(h);
 }
@@ -202,7 +202,7 @@ static void quota_comes_back(void **state)
 	harness_free(h);
 }
 
-/* One who has many user numbers has one cgroup of the second level. */
+/* A user with many user numbers has one cgroup of the second level. */
 static void many_numbers_are_one_cgroup(void **state)
 {
 	uint32_t ring = 16384;
@@ -252,7 +252,7 @@ static void lesser_kinds_leave_room(void **state)
 	harness_free(h);
 }
 
-/* A ring that is full is counted and told, whoever filled it. */
+/* A full ring is counted and reported, for any filler. */
 static void full_ring_is_counted(void **state)
 {
 	struct harness *h = begin(4096);
@@ -274,7 +274,7 @@ static void full_ring_is_counted(void **state)
 	harness_free(h);
 }
 
-/* A cgroup that fills and empties all the time is told of four times a second. */
+/* A cgroup that fills and empties all the time is reported four times a second. */
 static void cgroup_is_limited(void **state)
 {
 	struct harness *h = begin(16384);

@@ -243,7 +243,7 @@ static void group_make(struct harness *h)
 	assert_int_equal(cgroupfs_find_here(h->group, sizeof(h->group), &mode), 0);
 	h->hybrid = mode == CGROUP_HYBRID;
 	mount = strlen(h->group);
-	/* tests/leftovers.py finds by the pid what a killed test leaves. */
+	/* tests/leftovers.py finds the leftovers of a killed test by its pid. */
 	snprintf(h->group + mount, sizeof(h->group) - mount, "/trocar-test-%d-XXXXXX", getpid());
 	h->path = h->group + mount;
 	assert_non_null(mkdtemp(h->group));

@@ -23,7 +23,7 @@
 #define HARNESS_CPUS	256
 #define HARNESS_SKIP	77 /* meson: skipped */
 
-/* Copies of what a ring held, in order. */
+/* Copies of a ring's records, in order. */
 struct harness_ring {
 	struct ring_buffer *ring;
 	void *records[HARNESS_RECORDS]; /* owned */
@@ -60,14 +60,14 @@ struct harness_options {
 	uint32_t reclaim_open, reclaim_sums;
 	uint32_t watch_room; /* descendants of watched cgroups that get an entry */
 	bool vmas_tree; /* load the body of vmas for old kernels, which is all that those have */
-	bool scoped;	/* the scope is what harness_scope adds */
+	bool scoped;	/* the scope is added by harness_scope */
 	bool shared;	/* owners share the tables, as the loader has them do */
-	bool modules;	/* load what follows modules that come and go */
+	bool modules;	/* load the programs that follow modules */
 };
 
 /*
  * What harness_new loads beside page_learn and tasks, by name or as fnmatch(3) has it: to verify
- * all takes a second. Once in a test's file; a test that says nothing has everything.
+ * all takes a second. Once in a test's file; a test without it has everything.
  */
 extern const char *const harness_programs[];
 #define HARNESS_LOADS(...) const char *const harness_programs[] = { __VA_ARGS__, NULL }

@@ -88,7 +88,7 @@ static _Noreturn void serve(int fd)
 						     .error = r < 0 ? r : 0,
 						     .unique = in->unique };
 		if (write(fd, &out, out.head.len) < 0)
-			continue; /* whoever asked has gone */
+			continue; /* the reader has gone */
 	}
 }
 

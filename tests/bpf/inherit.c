@@ -15,7 +15,7 @@ HARNESS_LOADS("on_*", "sampler", "ranges*");
 
 #define PATIENCE 200 /* takes of 50 ms until a child has had its turn */
 
-/* What the child of a fixture does when it is told to: it is this program, see main. */
+/* The actions of a fixture's child on request: it is this program, see main. */
 #define FORKS	    SIGUSR2 /* the child burns on */
 #define EXECS	    SIGHUP
 #define VFORKS_EXEC SIGTERM /* the child burns before it calls execve */
@@ -85,7 +85,7 @@ static pid_t another(const struct fixture *f, pid_t one, pid_t two)
 	return 0;
 }
 
-/* Ticks from before `pid` is told to fork until its child has been sampled; who is the child. */
+/* Ticks from before `pid` forks on request until its child has been sampled; who is the child. */
 static pid_t fork_one(const struct fixture *f, pid_t pid, int signal)
 {
 	pid_t child = 0;
@@ -160,7 +160,7 @@ static void children_are_walked_at_once(void **state)
 	end(&f);
 }
 
-/* A child that a rule matches inherits as well, and is told of. */
+/* A child that a rule matches inherits as well, and is reported. */
 static void matched_children_are_too(void **state)
 {
 	const struct event *event;
@@ -200,7 +200,7 @@ static void an_exec_ends_it(void **state)
 			assert_int_equal(kill(child, EXECS), 0);
 		a = take_of(&f, child, "exe", number);
 		assert_int_equal(a.walked, 0);
-		/* Nor by what its forks inherit: there is nothing. */
+		/* Nor by the inheritance of its forks: there is nothing. */
 		a = take_of(&f, f.pid, NULL, number);
 		assert_int_equal(a.walked, a.all);
 		assert_int_equal(a.by, a.all);
@@ -208,7 +208,7 @@ static void an_exec_ends_it(void **state)
 	}
 }
 
-/* What the table holds now is another filling: the parent's again, or somebody else's. */
+/* What the table holds now is another filling: the parent's again, or another process's. */
 static void another_filling_ends_it(void **state)
 {
 	struct ranges_record record = { 0 };
@@ -245,7 +245,7 @@ static void another_filling_ends_it(void **state)
 	end(&f);
 }
 
-/* A table that was published after the fork is not inherited, whatever `targets` says. */
+/* A table that was published after the fork is not inherited, for any word in `targets`. */
 static void later_tables_are_not_inherited(void **state)
 {
 	struct ranges_record record = { 0 };

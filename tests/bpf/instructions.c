@@ -98,7 +98,7 @@ static struct trocar *load_plain(const struct bpf_object_open_opts *options)
 	return skel;
 }
 
-/* Compares what libbpf has made of two programs; a load of 64 bits has a map's descriptor. */
+/* Compares libbpf's results for two programs; a load of 64 bits has a map's descriptor. */
 static void same_instructions(const struct bpf_program *a, const struct bpf_program *b)
 {
 	const struct bpf_insn *x = bpf_program__insns(a), *y = bpf_program__insns(b);

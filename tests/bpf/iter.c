@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* iter.c: the processes and the symbols that the iterators list, against what /proc says. */
+/* iter.c: the processes and the symbols that the iterators list, against /proc. */
 
 #include <bpf/bpf.h>
 #include <pthread.h>
@@ -120,7 +120,7 @@ static void *wait_for_end(void *context)
 	return NULL;
 }
 
-/* Where nobody matches, empty records end a read after so many tasks. */
+/* Without a match, empty records end a read after this many tasks. */
 static void reads_of_tasks_end(void **state)
 {
 	struct harness *h = harness_new(NULL);

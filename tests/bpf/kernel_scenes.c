@@ -32,7 +32,7 @@
 #define FIRST_S	     60	   /* until the first is compared */
 #define ASKED_PCT    10	   /* walks that may be given up: tracers, code of BPF */
 #define COMMAND	     4200
-#define BESIDE_MS    1500 /* until what goes on beside has begun */
+#define BESIDE_MS    1500 /* until the other activity has begun */
 
 /* What goes on meanwhile. */
 struct scene {
@@ -119,7 +119,7 @@ static bool takes_part(const struct scene *scene, const struct kernel_work *work
 	return !scene->only_files;
 }
 
-/* Ticks of what this process begets, in its own time: no other process is disturbed. */
+/* Ticks of this process's children, in its own time: no other process is disturbed. */
 static int tick_children(void)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr),

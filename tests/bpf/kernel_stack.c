@@ -127,7 +127,7 @@ static struct totals await(struct harness *h, bool (*is_there)(const struct tota
 	return now;
 }
 
-static uint64_t seen; /* in the last totals, of what is waited for */
+static uint64_t seen; /* in the last totals, of the awaited counter */
 
 static bool has_compared(const struct totals *t)
 {
@@ -167,7 +167,10 @@ static void words_from_nowhere_end_walks(void **state)
 	harness_free(s.h);
 }
 
-/* Rows that are wrong are noticed, and forgotten; who is wrong too often walks no more. */
+/*
+ * Rows that are wrong are noticed, and forgotten; a walk that is wrong too often is not used any
+ * more.
+ */
 static void wrong_rows_are_dropped(void **state)
 {
 	struct scene s = begin(false);
@@ -206,7 +209,9 @@ struct areas_head {
 	uint64_t hooks[2], modules, ips_end, function;
 };
 
-/* Has the kernel side learn the numbers by the row of that address. Returns what orc_learn does. */
+/*
+ * Has the kernel side learn the numbers by the row of that address. Returns the value of orc_learn.
+ */
 static uint32_t learn_by(struct harness *h, struct areas_head *areas, uint64_t function)
 {
 	int map = bpf_map__fd(h->skel->maps.orc_areas);
@@ -223,7 +228,7 @@ static uint32_t learn_by(struct harness *h, struct areas_head *areas, uint64_t f
 	return run.retval;
 }
 
-/* Where the tables do not say which numbers the registers have, no stack is walked by them. */
+/* Where the tables do not have the numbers of the registers, no stack is walked by them. */
 static void unknown_numbers_are_not_followed(void **state)
 {
 	struct scene s = begin(false);

@@ -48,7 +48,7 @@ static pid_t fork_child(void)
 		leave("fork");
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent) /* it has ended before: nobody tells of that */
+		if (getppid() != parent) /* it has ended before: without an event */
 			_exit(0);
 	}
 	return pid;

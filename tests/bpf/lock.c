@@ -27,7 +27,7 @@ static uint64_t count_steps(const struct lock_sums *s)
 	return n;
 }
 
-/* Waits of known length, that one thread ended: what is told is what the threads measured. */
+/* Waits of known length, that one thread ended: the report equals the threads' own measurement. */
 static void holds_are_told(void **state)
 {
 	struct fixture f = begin_locks(NULL);
@@ -67,7 +67,7 @@ static void wait_in_vain(void *unused)
 	say_end();
 }
 
-/* The time runs out: a timer ends the wait, and whoever had the CPU then is not blamed. */
+/* The time runs out: a timer ends the wait, and the thread on the CPU then is not blamed. */
 static void timeouts_blame_nobody(void **state)
 {
 	struct fixture f = begin_locks(NULL);
@@ -105,7 +105,7 @@ static void wait_for_signals(void *unused)
 	say_end();
 }
 
-/* A signal ends the wait: who sent it has held nothing. */
+/* A signal ends the wait: the sender has held nothing. */
 static void signals_blame_nobody(void **state)
 {
 	struct fixture f = begin_locks(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lock_fixture.h: threads that wait for locks in a watched group, and how what is told is read. */
+/* lock_fixture.h: threads that wait for locks in a watched group, and readers of the report. */
 #ifndef TROCAR_TESTS_BPF_LOCK_FIXTURE_H
 #define TROCAR_TESTS_BPF_LOCK_FIXTURE_H
 
@@ -17,7 +17,7 @@
 #define LOCKS	 64 /* of a test */
 #define START_MS 100
 
-/* What the threads under test tell of themselves. */
+/* The notes of the threads under test about themselves. */
 static struct shared {
 	uint32_t word, ended;
 	pid_t pid, waker;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lock_herd.c: which waits are told as those of threads that were woken together and in vain. */
+/*
+ * lock_herd.c: waits that are recognised as those of threads that were woken together and without
+ * effect.
+ */
 #include <limits.h>
 
 #include "lock_fixture.h"
@@ -19,7 +22,7 @@ static bool is_over(void)
 	return __atomic_load_n(&shared->pid, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* Wants the lock of which each release wakes all who wait, and has it by itself a while. */
+/* Wants the lock that wakes all waiters at each release, and has it by itself a while. */
 static void *join_herd(void *unused)
 {
 	for (int i = 0; i < TURNS; i++) {
@@ -79,7 +82,7 @@ static void herds_are_told(void **state)
 	assert_true(lock.sums.again <= vain);
 }
 
-/* CPU time of the thread: how long it runs, whoever else wants the CPU. */
+/* CPU time of the thread: how long it runs, with any other users of the CPU. */
 static uint64_t run_ns(void)
 {
 	struct timespec time;
@@ -117,7 +120,7 @@ static void *work_short(void *unused)
 	return NULL;
 }
 
-/* Wakes all who wait, `count` of them with each of so many calls. */
+/* Wakes all waiters, `count` of them with each call. */
 static void give_work(void *(*work)(void *), int calls, int count)
 {
 	pthread_t threads[HERD];
@@ -155,14 +158,14 @@ static void queues_are_none(void **state)
 	assert_int_equal(lock.sums.again, 0);
 }
 
-/* Who runs for longer than a wake-up in vain takes has had what it waited for. */
+/* A thread that runs for longer than a useless wake-up has had the lock. */
 static void work_is_none(void **state)
 {
 	struct found lock;
 
 	find_after(give_all, &lock);
 	assert_true(lock.sums.waits > TURNS);
-	/* Where others want the CPUs, a turn may meet somebody who has just begun to work. */
+	/* Where others want the CPUs, a turn may meet a thread that has just begun to work. */
 	assert_true(lock.sums.again <= TURNS / 20);
 }
 

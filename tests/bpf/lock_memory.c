@@ -12,7 +12,7 @@
 HARNESS_LOADS("account_*", "lock_*");
 
 #define PAGE   4096
-#define OFFSET 0x140 /* of the lock in what is mapped */
+#define OFFSET 0x140 /* of the lock in the mapping */
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA	     0x53564d41
@@ -190,7 +190,7 @@ static void expect(const struct fixture *f, pid_t pid, enum home home, uint32_t 
 		assert_int_equal(m->offset, OFFSET);
 }
 
-/* Each kind is told, with the name and the offset by which another process finds it. */
+/* Each kind is reported, with the name and the offset by which another process finds it. */
 static void homes_are_told(void **state)
 {
 	struct fixture f = begin_homes();
@@ -242,7 +242,7 @@ static void wait_in_change(void *unused)
 	say_end();
 }
 
-/* What is told is right or nothing, also while the mappings change. */
+/* The report is right or empty, also while the mappings change. */
 static void changes_tell_nothing_wrong(void **state)
 {
 	struct found one;

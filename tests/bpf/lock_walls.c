@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lock_walls.c: what of waits for locks is not told, and what harm false words do. */
+/* lock_walls.c: the unreported parts of waits for locks, and the harm of false words. */
 #include "lock_fixture.h"
 
 HARNESS_LOADS("account_*", "lock_*");
@@ -34,7 +34,7 @@ static void wait_everywhere(void *unused)
 	say_end();
 }
 
-/* Returns what the slot has lost so far, over all CPUs. */
+/* Returns the losses of the slot so far, over all CPUs. */
 static struct slot_locks read_lost(const struct fixture *f, uint32_t slot)
 {
 	struct slot_locks each[HARNESS_CPUS], all = {};
@@ -75,8 +75,7 @@ static void full_table_is_counted(void **state)
 #define FLOODS 8
 #define ALL    (ROUNDS * WAITERS)
 
-/* One owner fills its share of the tables, and what it loses is its own: the other loses nothing.
- */
+/* One owner fills its share of the tables, and its losses are its own: the other loses nothing. */
 static void owners_share_the_tables(void **state)
 {
 	struct fixture f = begin_locks(&(struct harness_options){
@@ -134,7 +133,7 @@ static void crowd_together(void *unused)
 
 /*
  * A kill wakes all threads of a process with interrupts off, so the kernel's allocator cannot
- * refill its cache meanwhile: the table is nearly empty, and is not said to be full.
+ * refill its cache meanwhile: the table is nearly empty, and is not reported as full.
  */
 static void short_memory_is_not_full(void **state)
 {
@@ -162,7 +161,7 @@ static void read_word(void *unused)
 		say_end();
 }
 
-/* Writes an account, as a consumer may, that says the thread waits for a lock. */
+/* Writes an account, as a consumer may, with a wait of the thread for a lock. */
 static void say_lock(const struct fixture *f, pid_t tid)
 {
 	const struct thread_times t = { .account = { .slot = SLOT,
@@ -172,7 +171,10 @@ static void say_lock(const struct fixture *f, pid_t tid)
 	put_times(f, tid, &t, true);
 }
 
-/* A false account makes a false wait, but of a call that is none for a lock no argument is told. */
+/*
+ * A false account makes a false wait, but no argument of a call that is none for a lock is
+ * reported.
+ */
 static void other_calls_keep_their_arguments(void **state)
 {
 	struct fixture f = begin_locks(NULL);
@@ -250,7 +252,7 @@ static void old_accounts_do_not_count(void **state)
 	end_locks(&f);
 }
 
-/* The consumer may write the elements: false ones make false sums and harm nobody. */
+/* The consumer may write the elements: false ones make false sums and do no harm. */
 static void false_words(void **state)
 {
 	struct fixture f = begin_locks(NULL);

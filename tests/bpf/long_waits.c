@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* long_waits.c: single long waits: since when and until when, for what, and who ended them. */
+/* long_waits.c: single long waits: their begin and end, their kind, and their waker. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,12 +11,12 @@
 HARNESS_LOADS("account_*", "lock_*");
 
 #define LONG_MS	  40
-#define SHORT	  400 /* waits that are too short to be told */
+#define SHORT	  400 /* waits that are too short to be reported */
 #define WAITS_MAX 4096
 #define PREEMPTED \
 	2 /* of a test's waits: on a busy machine the time is up before the thread sleeps */
 
-/* What the processes under test tell of themselves, beside struct shared. */
+/* The notes of the processes under test, beside struct shared. */
 static int pipe_fds[2], socket_fds[2];
 
 /* Whether it is the sleep of come_in, which may be long enough. */
@@ -105,7 +105,7 @@ static void wake_signal(void)
 
 static const struct kind {
 	void (*wait)(void);
-	void (*wake)(void); /* NULL: nobody does */
+	void (*wake)(void); /* NULL: no thread does */
 	uint32_t part, end;
 } kinds[] = {
 	{ wait_pipe, wake_pipe, ACCOUNT_PIPE, LONG_WAIT_THREAD },
@@ -116,7 +116,7 @@ static const struct kind {
 	{ wait_signal, wake_signal, ACCOUNT_SLEEP, LONG_WAIT_SIGNAL },
 };
 
-/* Waits for each kind, and says when. */
+/* Waits for each kind, and notes when. */
 static struct told {
 	uint64_t begin_ns[ARRAY_SIZE(kinds)], end_ns[ARRAY_SIZE(kinds)];
 	uint32_t turn; /* of the one that wakes */
@@ -182,7 +182,7 @@ static void end_told(void)
 	}
 }
 
-/* Each kind of wait has its times, its part, and the one who ended it, of another process. */
+/* Each kind of wait has its times, its part, and its waker, of another process. */
 static void kinds_are_told(void **state)
 {
 	struct fixture f = begin_locks(NULL);
@@ -386,7 +386,7 @@ static void read_once(void *unused)
 	say_end();
 }
 
-/* Who is outside of the scope has no wait, and is not named as the one who ended one. */
+/* A thread outside of the scope has no wait, and is not named as a waker. */
 static void nobody_else_is_told_of(void **state)
 {
 	struct fixture f = begin_locks(&(struct harness_options){ .scoped = true });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * look_epoll.c: what `looks` tells of an epoll that is large, that many threads wait in, or that
- * others change meanwhile: nothing that was never true.
+ * look_epoll.c: the report of `looks` for an epoll that is large, that many threads wait in, or
+ * that others change in the meantime: nothing that was never true.
  */
 #include "look_scene.h"
 
@@ -175,7 +175,7 @@ static void *start_more(void *context)
 	return NULL;
 }
 
-/* All threads of a set are told of whom it waits for, though it is walked once. */
+/* All threads of a set are reported with its peer, though it is walked once. */
 static void many_threads_wait_in_one(void **state)
 {
 	struct sockaddr_in at;

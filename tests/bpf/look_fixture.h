@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* look_fixture.h: a process in a cgroup that is looked at, and what `looks` tells of a thread. */
+/* look_fixture.h: a process in a sampled cgroup, and the report of `looks` for a thread. */
 #ifndef TROCAR_TESTS_BPF_LOOK_FIXTURE_H
 #define TROCAR_TESTS_BPF_LOOK_FIXTURE_H
 
@@ -21,7 +21,7 @@ static inline struct fixture begin_looks(const char *mode)
 	return f;
 }
 
-/* Reads once, and keeps what is told of thread `tid`. Returns how many threads are told of. */
+/* Reads once, and keeps the report of thread `tid`. Returns the number of reported threads. */
 static inline size_t read_looks(struct harness *h, pid_t tid, struct seen_look *ret_look)
 {
 	_cleanup_free_ char *bytes = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * look_numbers.c: what `looks` tells of threads that wait for a time, a child, a futex, a pipe or
- * System V semaphores: the timer's clock and how long it still has, and the numbers of the rest.
+ * look_numbers.c: the report of `looks` for threads that wait for a time, a child, a futex, a pipe
+ * or System V semaphores: the timer's clock and how long it still has, and the numbers of the rest.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -30,7 +30,7 @@ HARNESS_LOADS("looks", "ranges*");
 #endif
 
 #define LONG_S	  100
-#define NO_CALL_S 7 /* who sleeps for so long has no such system call */
+#define NO_CALL_S 7 /* a thread that sleeps this long has no such system call */
 
 static uint32_t words[2];
 static int ends[2], semaphores;
@@ -50,7 +50,7 @@ static int end_all(void **state)
 	return 0;
 }
 
-/* Looks at a process that is in `wait`, or that says by a short sleep that it cannot be. */
+/* Looks at a process that is in `wait`, or that reports by a short sleep that it cannot be. */
 static struct look_on look_at_wait(void (*wait)(void *context), void *context, uint32_t kind)
 {
 	struct seen_look l;
@@ -132,7 +132,7 @@ static void a_sleep_has_its_clock_and_time(void **state)
 	assert_left(&on, CLOCK_BOOTTIME);
 }
 
-/* A sleep by the CPU time of its process has another kind of timer: its clock alone is told. */
+/* A sleep by the CPU time of its process has another kind of timer: its clock alone is reported. */
 static void cpu_time_has_no_end(void **state)
 {
 	int clock = CLOCK_PROCESS_CPUTIME_ID;
@@ -250,7 +250,9 @@ static void wait_for_a_mutex(void *unused)
 		pthread_mutex_lock(&lock);
 }
 
-/* What glibc does on a condition variable, and at a mutex: known_wait.c tells them apart by it. */
+/*
+ * What glibc does on a condition variable, and at a mutex: known_wait.c distinguishes them by it.
+ */
 static void what_a_futex_does(void **state)
 {
 	struct look_on on = look_at_wait(wait_on_a_condition, NULL, LOOK_ON_FUTEX);

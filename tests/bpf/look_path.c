@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * look_path.c: which path `looks` tells of a file that a thread waits for: as the thread would name
- * it itself, through mounts and in its own root, whatever becomes of names and mounts.
+ * look_path.c: the path that `looks` reports for an awaited file: as the thread would name it
+ * itself, through mounts and in its own root, whatever becomes of names and mounts.
  */
 #include <sched.h>
 #include <sys/mount.h>
@@ -82,7 +82,7 @@ static int open_on_tmpfs(void)
 	return open_at("mnt/in/side/file");
 }
 
-/* Two mounts, which nobody but the process has. */
+/* Two mounts, which only the process has. */
 static void mounts_are_crossed(void **state)
 {
 	struct look_on on = look_at(open_on_tmpfs);
@@ -221,7 +221,7 @@ static int open_taken_off(void)
 	return fd;
 }
 
-/* The path within what is left, which is not said to be whole. */
+/* The path within the rest, which is not reported as whole. */
 static void unmounted_files_are_told(void **state)
 {
 	struct look_on on = look_at(open_taken_off);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * look_path_cut.c: which path `looks` tells of a file where it is longer than what is told, deeper
- * than what is walked, or renamed as it is read.
+ * look_path_cut.c: the path that `looks` reports for a file where it is longer or deeper than the
+ * limits, or renamed as it is read.
  */
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* look_path_fixture.h: a process that waits for a file, and what a look tells of its path. */
+/* look_path_fixture.h: a process that waits for a file, and the path in a look's report. */
 #ifndef TROCAR_TESTS_BPF_LOOK_PATH_FIXTURE_H
 #define TROCAR_TESTS_BPF_LOOK_PATH_FIXTURE_H
 
@@ -19,11 +19,11 @@
 
 static char base[64];
 
-/* What the process that is looked at does before it waits, and how it names what it waits for. */
+/* The process's actions before its wait, and its name for the awaited file. */
 static struct scene {
-	int (*open)(void); /* returns what it waits for */
+	int (*open)(void); /* returns the awaited file */
 	char link[LINK_BYTES];
-	int failed; /* errno of what did not work */
+	int failed; /* errno of the failed call */
 } * scene;
 
 static inline int fail_with_errno(void)
@@ -112,7 +112,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Returns what a look tells of a process that waits for what `open` gives it. */
+/* Returns a look's report of a process that waits for the file of `open`. */
 static inline struct look_on look_at(int (*open)(void))
 {
 	struct seen_look l;

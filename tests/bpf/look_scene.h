@@ -115,7 +115,7 @@ static inline void wait_in_select(struct scene *s)
 	}
 }
 
-/* In io_uring_enter, for what never comes. */
+/* In io_uring_enter, for a completion that never comes. */
 static inline void wait_in_ring(void)
 {
 	struct io_uring_params params = { 0 };
@@ -167,7 +167,7 @@ static inline struct fixture begin_scene(struct scene *s, struct seen_look *ret_
 	return f;
 }
 
-/* Returns what a look tells of a set of these descriptors. */
+/* Returns a look's report of a set of these descriptors. */
 static inline struct look_on look_at(uint32_t what, const int *fds, size_t count)
 {
 	struct scene s = { .count = count, .what = what };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * look_set.c: for whom a thread in epoll or poll waits, by what `looks` tells: of connections that
- * were opened from here and are asked something, their peer; of all others nothing.
+ * look_set.c: the peer that a thread in epoll or poll waits for, by the report of `looks`: of
+ * connections that were opened from here and are asked something, their peer; of all others
+ * nothing.
  */
 #include "look_scene.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * look_unix.c: what is told of unix sockets and of UDP, alone and in the set of an epoll, poll or
- * select, and of what kinds the members of a set are.
+ * look_unix.c: the report of unix sockets and of UDP, alone and in the set of an epoll, poll or
+ * select, and the kinds of a set's members.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void receive(void *fd)
 		recv(*(int *)fd, &byte, 1, 0);
 }
 
-/* Returns what a look tells of a thread in recv(2). */
+/* Returns a look's report of a thread in recv(2). */
 static struct look_on look_at_receiver(int fd)
 {
 	struct fixture f = begin_looks("sleep");
@@ -118,7 +118,8 @@ static void ends_are_told(void **state)
 	close(locals[1]);
 }
 
-/* Who opened the other end may be outside of the loader's --scope: then nobody is told who it was.
+/*
+ * Who opened the other end may be outside of the loader's --scope: then the opener is not reported.
  */
 static void a_scope_hides_who_opened_it(void **state)
 {
@@ -188,7 +189,7 @@ static void sets_count_and_name(void **state)
 	unlink(path);
 }
 
-/* Who waits for one connection alone waits for its peer; in an epoll that is not said. */
+/* Who waits for one connection alone waits for its peer; in an epoll that is not reported. */
 static void one_alone_is_asked(void **state)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
@@ -264,7 +265,7 @@ static void kinds_are_told(void **state)
 	close(pipes[1]);
 }
 
-/* What is behind the first descriptors is left out, and said. */
+/* Descriptors after the first ones are left out, and the report is marked. */
 static void many_are_cut(void **state)
 {
 	int fds[LOOK_POLL_ITEMS + 1];
@@ -306,7 +307,7 @@ static void *change_connections(void *context)
 	return NULL;
 }
 
-/* What is told of sockets that are closed meanwhile is right or nothing. */
+/* The report of sockets that are closed in the meantime is right or empty. */
 static void closed_ones_tell_nothing_wrong(void **state)
 {
 	int idle = eventfd(0, EFD_CLOEXEC), named = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * looks.c: what `looks` tells of threads that do not run: who, in which system call, with which
- * stack; and what it never does: tell of others, tell of memory, fault, wait.
+ * looks.c: the report of `looks` for threads that do not run: the thread, its system call, its
+ * stack; and its limits: it never reports others or memory, never faults, never waits.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void a_sleeping_thread_is_told_of(void **state)
 	end(&f);
 }
 
-/* It is not walked again until it has run, or the reader says that it knows nothing. */
+/* It is not walked again until it has run, or the reader has lost its reports. */
 static void who_has_not_run_is_as_before(void **state)
 {
 	struct fixture f = begin_looks("sleep");
@@ -170,7 +170,7 @@ static void who_runs_does_not_sleep(void **state)
 	end(&f);
 }
 
-/* Keeps it to CPU 0, where what else runs gets little. */
+/* Keeps it to CPU 0, where other threads get little. */
 static void place(pid_t pid)
 {
 	cpu_set_t one;
@@ -279,7 +279,7 @@ static void a_table_leads_the_walk(void **state)
 				  .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_SAME) },
 	    UNWIND_KIND_ROWS_ALONE);
 	publish(&f, record.table_generation);
-	/* Another table is another stack, also of who has not run. */
+	/* Another table is another stack, also for a thread that has not run. */
 	read_looks(f.h, f.pid, &l);
 	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
 	assert_true(l.record.sample.flags & SAMPLE_UNWOUND);
@@ -348,7 +348,7 @@ static void stand_on_lies(void *context)
 	_exit(1);
 }
 
-/* Returns how many user frames are told of a stack of such lies. */
+/* Returns how many user frames of a stack of such lies are reported. */
 static uint32_t count_frames(uint64_t (*choose)(struct stand *s))
 {
 	struct fixture f = begin_looks("sleep");
@@ -378,7 +378,9 @@ static uint64_t code_behind_no_call(struct stand *s)
 	return (uintptr_t)stand_on_lies + 1;
 }
 
-/* The word is the truth here: what a chain of pointers may lead to is told, to the end. */
+/*
+ * The word is the truth here: the possible targets of a chain of pointers are reported, to the end.
+ */
 static uint64_t code_behind_a_call(struct stand *s)
 {
 	const uint8_t *code = (const uint8_t *)count_frames;
@@ -406,7 +408,7 @@ struct told {
 	volatile int ready;
 };
 
-/* Stands in pause(2) with a stack that nobody ever gets a page of. */
+/* Waits in pause(2) with a stack of pages that are never served. */
 static void stand_on_held(void *context)
 {
 	struct told *told = context;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory_fixture.h: a group of the test's own whose memory is limited, wherever that controller is.
- */
+/* memory_fixture.h: a group of the test's own with limited memory, wherever that controller is. */
 #ifndef TROCAR_TESTS_BPF_MEMORY_FIXTURE_H
 #define TROCAR_TESTS_BPF_MEMORY_FIXTURE_H
 
@@ -54,8 +53,8 @@ static inline bool memory_find_v1(char *ret_dir, size_t space)
 }
 
 /*
- * Makes a group with a limit. False where no hierarchy has the controller. Remove what is left of
- * it with memory_remove, once its processes have gone.
+ * Makes a group with a limit. False where no hierarchy has the controller. Remove the rest with
+ * memory_remove, once its processes have gone.
  */
 static inline bool memory_make(struct harness *h, const char *name, const char *bytes,
 			       struct memory_group *ret_group)

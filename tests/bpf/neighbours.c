@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* neighbours.c: whose time the sampler counts while a session runs, and that it counts all of it.
+/*
+ * neighbours.c: the cgroups with time that the sampler counts while a session runs, and that it
+ * counts all of it.
  */
 #include <sched.h>
 #include <string.h>
@@ -72,7 +74,7 @@ static uint64_t sum_neighbours(const struct harness *h, size_t *ret_cgroups)
 	return sum;
 }
 
-/* Whether the cgroup is the last on the path of what was counted. */
+/* Whether the cgroup is the last on the counted path. */
 static bool has_above(const struct neighbour *n, uint64_t id)
 {
 	int levels = 0;
@@ -172,7 +174,7 @@ static void ticks_have_their_weight(void **state)
 	}
 }
 
-/* Every run of the program is somebody's time, or the idle task's. */
+/* Every run of the program is a cgroup's time, or the idle task's. */
 static void all_time_is_counted(void **state)
 {
 	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);

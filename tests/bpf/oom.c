@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* oom.c: what is told of a process that the kernel kills because its memory cgroup has no more. */
+/* oom.c: the report of a process that the kernel kills because its memory cgroup has no more. */
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -53,7 +53,7 @@ static void eat(void *context)
 		_exit(99);
 	for (size_t at = 0; at < EATS_BYTES; at += 4096)
 		((volatile char *)memory)[at] = 1;
-	_exit(0); /* nobody killed it */
+	_exit(0); /* it was not killed */
 }
 
 /* Runs it to its end, which is a kill. Returns its pid. */
@@ -76,7 +76,7 @@ static pid_t kill_one(struct fixture *f)
 	return pid;
 }
 
-/* Who it was, what it had, and whose limit that was. */
+/* The victim, its memory, and the cgroup with the limit. */
 static void tells_of_the_victim(void **state)
 {
 	struct fixture f = begin(NULL);
@@ -109,7 +109,7 @@ static void tells_of_the_victim(void **state)
 	end(&f);
 }
 
-/* Of a group that nobody watches, and while the consumer is not there, nothing is told. */
+/* For an unwatched group, and without a consumer, nothing is reported. */
 static void is_silent(void **state)
 {
 	struct fixture f = begin(NULL);
@@ -139,7 +139,7 @@ static void keeps_to_the_scope(void **state)
 	end(&f);
 }
 
-/* A storm of starts in the same place has spent its quota: the kill is told all the same. */
+/* A storm of starts in the same place has spent its quota: the kill is reported all the same. */
 static void is_not_hidden_by_starts(void **state)
 {
 	const struct harness_options small = { .events_bytes = 4096 };

@@ -360,7 +360,7 @@ static void next_image(void)
 	execl("/proc/self/exe", "t-become", "--child", "become", (char *)NULL);
 }
 
-/* What a child does over and over; "again" is what "exec" becomes. */
+/* What a child does over and over; "exec" becomes "again". */
 static const struct {
 	const char *mode;
 	void (*work)(void);

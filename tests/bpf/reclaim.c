@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reclaim.c: stretches of reclaim at the limit of a memory cgroup: who had how many, for how long
- * and how many pages they found.
+ * reclaim.c: stretches of reclaim at the limit of a memory cgroup: the number, the time and the
+ * freed pages of each cgroup.
  */
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -104,7 +104,7 @@ static pid_t read_hole(const struct fixture *f, const struct memory_group *group
 	return pid;
 }
 
-/* Sums up what a cgroup's threads did of one kind; false: nothing. */
+/* Sums up one kind of a cgroup's threads; false: nothing. */
 static bool find_sums(const struct fixture *f, uint64_t cgroup_id, enum reclaim_kind kind,
 		      struct reclaim_key *ret_key, struct reclaim_sums *ret_sums)
 {
@@ -225,8 +225,8 @@ static void keeps_to_the_scope(void **state)
 }
 
 /*
- * Takes all the room that others of the machine leave, and again until they have left what they
- * had. *number is a word of the key, which tells the elements apart.
+ * Takes all the room that others of the machine leave, and again until they have released theirs.
+ * *number is a word of the key, which distinguishes the elements.
  */
 static void fill(int fd, const void *key, uint32_t *number, const void *value)
 {
@@ -235,7 +235,7 @@ static void fill(int fd, const void *key, uint32_t *number, const void *value)
 			(*number)++;
 }
 
-/* What finds no room is counted, in each table; the ends of what was not kept are orphans. */
+/* What finds no room is counted, in each table; the ends of entries without room are orphans. */
 static void counts_what_finds_no_room(void **state)
 {
 	const struct harness_options small = { .reclaim_open = ROOM, .reclaim_sums = ROOM };
@@ -244,7 +244,7 @@ static void counts_what_finds_no_room(void **state)
 	int sums_fd = bpf_map__fd(f.h->skel->maps.reclaim_sums);
 	struct reclaim_open_key taken = {
 		.tid = UINT32_MAX
-	}; /* no thread, whose end would free it */
+	}; /* no thread, because its end would free it */
 	struct reclaim_key full = { .cgroup_id = 1 };
 	struct reclaim_open open = {};
 	struct reclaim_sums sums = {};
@@ -272,7 +272,7 @@ static void counts_what_finds_no_room(void **state)
 	end(&f);
 }
 
-/* A tick in a memory stall says so, and one outside of it does not. */
+/* A tick in a memory stall is marked, and one outside of it is not. */
 static void ticks_know_the_stall(void **state)
 {
 	struct fixture f = begin(NULL);

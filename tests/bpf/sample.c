@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sample.c: the sampler: who is sampled, with which stacks, and that every attempt is accounted
- * for. */
+/*
+ * sample.c: the sampler: the sampled threads, their stacks, and that every attempt is accounted
+ * for.
+ */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +137,9 @@ static void by_process_needs_a_match(void **state)
 	sample_end(&f);
 }
 
-/* A group whose slot takes matched processes only, and a burning one that began under a rule. */
+/*
+ * A group with a slot that takes matched processes only, and a burning one that began under a rule.
+ */
 static struct fixture begin_matched(const struct harness_options *options, bool full)
 {
 	struct fixture f = { .h = harness_new(options) };
@@ -287,8 +291,7 @@ static bool wakes_within(struct fixture *f, uint32_t wake_bytes, int ms)
 	f->h->control->wake_bytes = wake_bytes;
 	for (int i = 0; i < WAIT_MS / ms && harness_counters(f->h, SLOT).emitted == emitted; i++) {
 		harness_tick(f->h, HZ);
-		/* epoll reports what is there when it is asked, too: ask while the ring is empty.
-		 */
+		/* epoll reports present records on request, too: ask while the ring is empty. */
 		woken = poll(&p, 1, ms) > 0;
 		sample_stop(f->h);
 	}

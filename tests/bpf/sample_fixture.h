@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sample_fixture.h: a watched group with a burning process, and what the sampler says of it. */
+/* sample_fixture.h: a watched group with a burning process, and the sampler's records of it. */
 #ifndef TROCAR_TESTS_BPF_SAMPLE_FIXTURE_H
 #define TROCAR_TESTS_BPF_SAMPLE_FIXTURE_H
 
@@ -9,7 +9,7 @@
 
 #define HZ	997
 #define SLOT	5
-#define WAIT_MS 30000 /* of a busy machine, for what comes at once on any other */
+#define WAIT_MS 30000 /* of a busy machine, for records that come at once on any other */
 
 /* A group with a burning process in it, watched. */
 struct fixture {
@@ -75,13 +75,13 @@ static inline struct slot_counters sample_for(struct harness *h, unsigned int ms
 	return c;
 }
 
-/* The i-th of what was drained. */
+/* The i-th drained record. */
 static inline const struct sample *sample_at(const struct harness *h, size_t i)
 {
 	return h->samples.records[i];
 }
 
-/* The record is as long as its frames say. */
+/* The record has the length of its frames. */
 static inline size_t sample_bytes(const struct sample *s)
 {
 	size_t user = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : 8;

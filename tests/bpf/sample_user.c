@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sample_user.c: the sampler: what it tells of user mode, and when there is none. */
+/* sample_user.c: the sampler: its user frames, and when there are none. */
 #include <errno.h>
 #include <link.h>
 #include <linux/io_uring.h>
@@ -11,7 +11,7 @@
 
 HARNESS_LOADS("sampler");
 
-/* How many samples of `pid` are of the kernel's part alone; each of them says so. */
+/* How many samples of `pid` are of the kernel's part alone; each of them is marked. */
 static size_t without_user(struct fixture *f, pid_t pid)
 {
 	size_t count = 0;
@@ -31,7 +31,9 @@ static size_t without_user(struct fixture *f, pid_t pid)
 	return count;
 }
 
-/* A process that ends has given its memory back: of its last ticks only the kernel's part is told.
+/*
+ * A process that ends has given its memory back: of its last ticks only the kernel's part is
+ * reported.
  */
 static void the_ending_have_no_user_stack(void **state)
 {
@@ -50,7 +52,7 @@ static void the_ending_have_no_user_stack(void **state)
 	sample_end(&f);
 }
 
-/* In execve(2) the registers are of a program whose memory has gone. */
+/* In execve(2) the registers are of a program without its memory. */
 static void the_changing_have_no_user_stack(void **state)
 {
 	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
@@ -153,7 +155,7 @@ static void build_ids_until_mapped(void **state)
 	sample_end(&f);
 }
 
-/* A ring whose kernel thread looks for work all the time; a descriptor or -errno. */
+/* A ring with a kernel thread that looks for work all the time; a descriptor or -errno. */
 static int open_ring(void)
 {
 	struct io_uring_params params = { .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 60000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scope.c: what a taken-over consumer sees of cgroups that root has left out: nothing. It writes
- * into `watches`, `targets` and the tries what it likes; samples, switches, events and all three
+ * any words into `watches`, `targets` and the tries; samples, switches, events and all three
  * iterators stay within the prefixes.
  */
 #include <sched.h>
@@ -128,7 +128,7 @@ static void move(pid_t pid, const char *dir)
 	assert_int_equal(fclose(procs), 0);
 }
 
-/* Whether the kernel side fills a table with what `pid` has mapped. */
+/* Whether the kernel side fills a table with the mappings of `pid`. */
 static bool filled(const struct pair *p, const struct process_key *key)
 {
 	struct unwind_claims claims = { .tgid = key->tgid, .start_ns = key->start_ns };
@@ -193,7 +193,7 @@ static pid_t end_outside(const struct pair *p)
 
 	harness_target_set(p->h, pid, TARGET_MAPPED);
 	move(pid, p->dir[1]);
-	/* What was told of it so far was told of one inside. */
+	/* The earlier reports were about one inside. */
 	harness_drain(p->h);
 	harness_forget(p->h);
 	harness_kill(pid);

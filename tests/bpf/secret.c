@@ -3,7 +3,7 @@
  * secret.c: what a taken-over consumer learns of one word of another process's memory by the tables
  * that it writes: nothing. A process stands still at one instruction, its stack made of addresses
  * of code and of stacks and of one secret word. Each table, of random rules of every kind, walks it
- * with one secret after another; whichever it is, the same frames are told and the same end.
+ * with one secret after another; with either of them the same frames are reported and the same end.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -51,7 +51,7 @@ static void stand(void *context)
 	_exit(1);
 }
 
-/* What one walk told. */
+/* The report of one walk. */
 struct outcome {
 	uint64_t frames[STACK_FRAMES];
 	uint32_t count, end, flags;
@@ -123,7 +123,7 @@ static uint64_t some_word(const struct fixture *f)
 	}
 }
 
-/* Mostly what a compiler might have written, sometimes what none would. */
+/* Mostly code that a compiler might have written, sometimes code that none would. */
 static struct unwind_rule some_rule(void)
 {
 	static const uint8_t likely[] = { UNWIND_CFA_SP,	UNWIND_CFA_SP,	     UNWIND_CFA_SP,
@@ -149,7 +149,7 @@ static struct unwind_rule some_rule(void)
 	return rule;
 }
 
-/* A file whose every 256 bytes of text have a rule of their own. */
+/* A file with a rule of its own for every 256 bytes of text. */
 static void write_random(struct fixture *f)
 {
 	uint64_t *rows = f->pool;
@@ -179,7 +179,7 @@ static void say(const char *what, const struct outcome *o)
 	print_message("\n");
 }
 
-/* One table, and all secrets by it. Returns the frames that were told. */
+/* One table, and all secrets by it. Returns the reported frames. */
 static uint32_t round_of(struct fixture *f, const uint64_t *secrets, size_t count)
 {
 	struct outcome first = { 0 }, other = { 0 };
@@ -222,7 +222,7 @@ static uint64_t find_sigreturn(const struct fixture *f)
 	return 0;
 }
 
-/* A process in place of the fixture's, whose mappings are ours. */
+/* A process instead of the fixture's, with our mappings. */
 static void begin_standing(struct fixture *f)
 {
 	words = mmap(NULL, WORDS * sizeof(*words), PROT_READ | PROT_WRITE,
@@ -244,7 +244,7 @@ static void secrets_are_kept(void **state)
 {
 	struct fixture f = begin("burn");
 	uint64_t *heap = malloc(64), end_ns = harness_now_ns() + RUN_NS, frames = 0;
-	/* Numbers, a password, an address of memory that can be read, and what is no address. */
+	/* Numbers, a password, an address of memory that can be read, and other words. */
 	const uint64_t secrets[] = { 0x1234,	     0,		UINT64_MAX, 0x64726f7773736170,
 				     (uint64_t)heap, 1ull << 63 };
 	size_t rounds = 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* socket.c: what looks tell of known sockets of TCP, each number against what the test did. */
+/*
+ * socket.c: the reports of looks for known TCP sockets, each number against the test's own actions.
+ */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 
 HARNESS_LOADS("socket*");
 
-/* Both ends of a connection: who opened it, what each has not read, and what was sent. */
+/* Both ends of a connection: its opener, the unread bytes of each end, and the sent ones. */
 static void connections_are_told(void **state)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
@@ -136,7 +138,7 @@ static void full_windows_are_told(void **state)
 	end(f);
 }
 
-/* A listener that nobody accepts from: its queue is full, and who comes then is dropped. */
+/* A listener without accept(2): its queue is full, and later clients are dropped. */
 static void listeners_are_told(void **state)
 {
 	enum { BACKLOG = 3 };
@@ -188,7 +190,7 @@ static bool allow_descriptors(rlim_t most)
 	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-/* A process with thousands of descriptors is told of in steps, each socket once. */
+/* A process with thousands of descriptors is reported in steps, each socket once. */
 static void many_descriptors_take_several_reads(void **state)
 {
 	enum { MANY = 1500, COPIES = 3000 };
@@ -267,7 +269,7 @@ static void bounds_hold(void **state)
 	}
 }
 
-/* A socket that a child has too is told of once. */
+/* A socket that a child has too is reported once. */
 static void shared_sockets_are_told_once(void **state)
 {
 	struct fixture *f = begin(NULL);
@@ -294,7 +296,7 @@ static void enter_namespace(void *context)
 	work(context);
 }
 
-/* The network namespace of who looks does not matter. */
+/* The network namespace of the reader does not matter. */
 static void every_namespace_is_looked_at(void **state)
 {
 	struct fixture *f = begin(NULL);
@@ -316,7 +318,7 @@ static void every_namespace_is_looked_at(void **state)
 	end(f);
 }
 
-/* Who is in no watch that a session runs on is not told of. */
+/* Processes in no watch with a session are not reported. */
 static void nobody_else_is_told_of(void **state)
 {
 	struct fixture *f = begin(NULL);
@@ -338,7 +340,7 @@ static void nobody_else_is_told_of(void **state)
 	end(f);
 }
 
-/* With a scope the consumer may enter whom it likes into `watches`: nobody outside is told of. */
+/* With a scope the consumer may enter any cgroup into `watches`: none outside is reported. */
 static void scope_hides_others(void **state)
 {
 	const struct harness_options scoped = { .scoped = true };

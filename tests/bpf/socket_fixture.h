@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * socket_fixture.h: a process of the test's in a watched cgroup in which a session runs, and what
- * the kernel side tells of its sockets. Functions assert.
+ * socket_fixture.h: a process of the test's in a watched cgroup with a running session, and the
+ * kernel side's reports of its sockets. Functions assert.
  */
 #ifndef TROCAR_TESTS_BPF_SOCKET_FIXTURE_H
 #define TROCAR_TESTS_BPF_SOCKET_FIXTURE_H
@@ -30,7 +30,7 @@
 #define STATE_CLOSE_WAIT  8
 #define STATE_LISTEN	  10
 
-/* What one reading told of. */
+/* The records of one reading. */
 struct told {
 	struct socket_record items[TOLD_MAX];
 	size_t count;
@@ -104,7 +104,7 @@ static inline uint64_t own_cpu_ns(void)
 	return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
 }
 
-/* Makes one pass, and keeps what it tells of. */
+/* Makes one pass, and keeps its records. */
 static inline const struct told *look(struct fixture *f)
 {
 	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(f->iterator));
@@ -130,7 +130,7 @@ static inline const struct told *look(struct fixture *f)
 	return &f->told;
 }
 
-/* Returns what was told of a socket with this own port in this state; NULL: nothing. */
+/* Returns the record of a socket with this own port in this state; NULL: nothing. */
 static inline const struct socket_record *find_told(const struct fixture *f, uint16_t port,
 						    uint8_t state)
 {
@@ -187,7 +187,7 @@ static inline struct slot_sockets read_losses(const struct fixture *f)
 	return all;
 }
 
-/* ---- a process in the watched cgroup, which does what it is told */
+/* ---- a process in the watched cgroup, which follows commands */
 
 enum verb {
 	DO_LISTEN,  /* a: the family, b: the backlog; returns the descriptor, and its port in `port`
@@ -432,7 +432,7 @@ static inline void end_worker(struct worker *w)
 /* A connection to a listener of another worker. */
 struct pair {
 	int opened, accepted; /* descriptors of the two workers */
-	uint16_t port;	      /* of who opened it */
+	uint16_t port;	      /* of its opener */
 };
 
 static inline struct pair connect_workers(struct worker *from, struct worker *to, int listener,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * socket_state.c: what is counted of connections as they begin, fail and end, between looks and at
- * them, each number against what the test did.
+ * socket_state.c: the counts of connections as they begin, fail and end, between looks and at them,
+ * each number against the test's own actions.
  */
 #include "socket_fixture.h"
 
@@ -18,7 +18,7 @@ static uint64_t count_steps(const uint32_t steps[QUEUE_BUCKETS])
 	return n;
 }
 
-/* Connections that nobody looks at while they last are counted to the byte, at both ends. */
+/* Connections without a look in their life are counted to the byte, at both ends. */
 static void short_connections_are_counted(void **state)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
@@ -68,7 +68,7 @@ static void short_connections_are_counted(void **state)
 	}
 }
 
-/* Of a connection that was there before counts what was done since a look met it. */
+/* An older connection counts from the first look that met it. */
 static void older_connections_count_from_a_look_on(void **state)
 {
 	struct fixture *f = begin(NULL);
@@ -96,7 +96,7 @@ static void older_connections_count_from_a_look_on(void **state)
 	assert_int_equal(opened.counts[SOCKET_ENDED], 1);
 	assert_int_equal(opened.counts[SOCKET_UNSEEN], 0);
 	assert_int_equal(count_steps(opened.life), 0);
-	/* One that begins while nobody counts, and that no look meets. */
+	/* One that begins without a counter, and that no look meets. */
 	bpf_link__destroy(f->state);
 	unseen = connect_workers(a, b, at.result, at.port, AF_INET);
 	attach_state(f);
@@ -173,7 +173,7 @@ static void failures_are_counted(void **state)
 	end(f);
 }
 
-/* A reset is told from an end, at the end that is reset. */
+/* A reset is distinguished from an end, at the side that is reset. */
 static void resets_are_counted(void **state)
 {
 	struct fixture *f = begin(NULL);
@@ -225,7 +225,7 @@ static void full_time_is_counted(void **state)
 	end(f);
 }
 
-/* A consumer that is gone is told nothing, nor is one that has no session. */
+/* A dead consumer gets no reports, nor does one without a session. */
 static void dead_consumer_is_told_nothing(void **state)
 {
 	for (int i = 0; i < 2; i++) {

@@ -74,8 +74,8 @@ static bool within(uint64_t n, uint64_t low, uint64_t high)
 }
 
 /*
- * In the watched group: sleeps, and yields beside processes that want the CPU too. What the program
- * counted lies between what the kernel says right before and right after each look at the map.
+ * In the watched group: sleeps, and yields beside processes that want the CPU too. The program's
+ * count is between the kernel's counts right before and right after each look at the map.
  */
 static int gives_way(void *context)
 {

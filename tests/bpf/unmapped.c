@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unmapped.c: what is told of stacks that leave the mappings which the table has, to whom and how
- * soon; and the holes that a table has where the process was changing its mappings.
+ * unmapped.c: the reports of stacks that leave the mappings of the table, their receiver and delay;
+ * and the holes that a table has where the process was changing its mappings.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 HARNESS_LOADS("on_*", "sampler", "ranges*");
 
-#define WAIT_MS 30000 /* of a busy machine, for what comes at once on any other */
+#define WAIT_MS 30000 /* of a busy machine, for events that come at once on any other */
 
 static void on_fork(int signal)
 {
@@ -89,7 +89,7 @@ static void the_first_of_a_table_wakes(void **state)
 
 	assert_true(wakes(&f, WAIT_MS));
 	assert_true(harness_events(f.h, EVENT_UNMAPPED, (uint32_t)f.pid, NULL) > 0);
-	/* Told once more, but nobody is woken for it. */
+	/* Reported once more, but without a wake-up. */
 	assert_false(wakes(&f, 400));
 	for (int i = 0; i < 100 && !harness_events(f.h, EVENT_UNMAPPED, (uint32_t)f.pid, NULL); i++)
 		sample_for(f.h, 100);
@@ -103,7 +103,7 @@ static void the_first_of_a_table_wakes(void **state)
 	end(&f);
 }
 
-/* A child that is walked by its parent's table is to have its own anyway: it tells nothing. */
+/* A child that is walked by its parent's table is to have its own anyway: it reports nothing. */
 static void heirs_tell_nothing(void **state)
 {
 	uint64_t number;
@@ -131,7 +131,7 @@ static void heirs_tell_nothing(void **state)
 	end(&f);
 }
 
-/* bpf_find_vma does not wait for who holds the lock: what could not be looked at is said. */
+/* bpf_find_vma does not wait for the holder of the lock: a failed lookup is reported. */
 static void holes_are_said(void **state)
 {
 	struct fixture f = begin("churn");

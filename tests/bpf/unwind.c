@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind.c: stacks by tables whose writer lies. Whatever the tables say, no frame but one in the
- * process's executable memory leaves the kernel side, and no process is walked by another's table.
+ * unwind.c: stacks by tables of a lying writer. With any tables, no frame but one in the process's
+ * executable memory leaves the kernel side, and no process is walked by another's table.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 HARNESS_LOADS("sampler", "ranges*");
 
-/* The kernel side takes what is executable, and says how much was not. */
+/* The kernel side takes executable mappings, and reports how many were not. */
 static void ranges_are_what_is_mapped(void **state)
 {
 	struct fixture f = begin("burn");
@@ -45,7 +45,7 @@ static void ranges_are_what_is_mapped(void **state)
 	end(&f);
 }
 
-/* Who is nobody's business is not looked at; nor is a table that is none. */
+/* Processes outside of all watches are not looked at; nor is a table that is none. */
 static void claims_have_walls(void **state)
 {
 	struct fixture f = begin("burn");
@@ -169,7 +169,7 @@ static void tables_are_one_images(void **state)
 	assert_int_equal(w.ends[UNWIND_END_COMPLETE], w.samples);
 	assert_int_equal(w.frames, w.samples);
 
-	/* Another process of as many images that says it is its own is refused. */
+	/* Another process with as many images that claims it is refused. */
 	harness_kill(f.pid);
 	f.pid = harness_spawn("t-burn", "exec", f.dir);
 	assert_int_equal(kill(f.pid, SIGUSR1), 0);
@@ -352,7 +352,9 @@ static void switching_is_never_seen(void **state)
 	end(&f);
 }
 
-/* An address that the table does not know is told once in 100 ms, and as rarely as was asked. */
+/*
+ * An address that the table does not know is reported once in 100 ms, and as rarely as requested.
+ */
 static void unknown_addresses_are_told(void **state)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_END };

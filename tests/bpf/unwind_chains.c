@@ -53,8 +53,8 @@ int chains_is_bottom(uint64_t address)
 }
 
 /*
- * Many functions, as what the kernel side has found for one return address it does not look up
- * again: each has frames of its own size and calls the next.
+ * Many functions, because the kernel side does not look up a known return address again: each has
+ * frames of its own size and calls the next.
  */
 #define LINK(this, next)                                     \
 	KEPT static void link_##this(void)                   \
@@ -88,7 +88,7 @@ LINKS(0, link_10)
 
 static void descend(unsigned int depth, void (*then)(void));
 
-/* A frame whose size no row knows: the frame address is in a register. */
+/* A frame with a size that no row knows: the frame address is in a register. */
 KEPT static void descend_alloca(unsigned int depth, void (*then)(void))
 {
 	char *bytes = alloca(16 + 24 * (size_t)depth);
@@ -110,7 +110,7 @@ KEPT static void descend_wide(unsigned int depth, void (*then)(void))
 	sink = words[depth % 40];
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): the depth is what the test is about */
+/* NOLINTNEXTLINE(misc-no-recursion): the test is about the depth */
 KEPT static void descend(unsigned int depth, void (*then)(void))
 {
 	if (depth == 0)

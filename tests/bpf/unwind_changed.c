@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_changed.c: walks by a table after other files, other parts of the file or memory have been
- * mapped over the text of which it was made; and after changes that leave the text what it was.
+ * mapped over the text of which it was made; and after changes that leave the text unchanged.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -148,7 +148,7 @@ static void *take_orders(void *context)
 	return NULL;
 }
 
-/* Runs in the text while its other thread changes what is mapped there. */
+/* Runs in the text while its other thread changes the mapping there. */
 static void run_in_text(void *context)
 {
 	struct scene *s = context;

@@ -170,7 +170,7 @@ static inline void write_rows(struct fixture *f, uint32_t number, uint16_t rule)
 	};
 }
 
-/* One rule for all text: rows of one file whose table begins where the mapping does. */
+/* One rule for all text: rows of one file with a table that begins where the mapping does. */
 static inline void lie(struct fixture *f, struct unwind_rule rule, uint32_t kind)
 {
 	size_t executable = 0;

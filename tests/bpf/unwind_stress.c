@@ -3,9 +3,9 @@
  * unwind_stress.c: real tables of real files, libc's among them, written anew all the time while
  * 20,000 ticks a second and CPU walk long stacks by them. The writer is the consumer's own code but
  * for the order of its steps, which are those of consumer/process/unwind_tables.c and
- * unwind_files.c: write to places that nobody has, fill, publish by one store, retire the old, wait
- * for the grace, write there again. Each stack must be, address by address, what libgcc's unwinder
- * found in the process. Without the grace the same run must see stacks that are not.
+ * unwind_files.c: write to free places, fill, publish by one store, retire the old, wait for the
+ * grace, write there again. Each stack must equal, address by address, that of libgcc's unwinder in
+ * the process. Without the grace the same run must see stacks that are not.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -192,7 +192,7 @@ static void stress_end(struct stress *s)
 
 /* ---- the writer */
 
-/* Rows of all files where nobody has anything; *ret_old: those that they have now. */
+/* Rows of all files in free places; *ret_old: those that they have now. */
 static void write_files(struct stress *s, struct unwind_build *ret_old[FILES_MAX])
 {
 	int fd = bpf_map__fd(s->f.h->skel->maps.unwind_pool);

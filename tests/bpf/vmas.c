@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vmas.c: the mappings that the iterators list, against what /proc says of the same processes. */
+/* vmas.c: the mappings that the iterators list, against /proc of the same processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -189,7 +189,7 @@ static void vmas_of_watched_cgroups_only(void **state)
 	harness_free(h);
 }
 
-/* Returns what is said of the mapping at `start`. */
+/* Returns the record of the mapping at `start`. */
 static const struct seen *seen_at(const struct list *list, const void *start)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -263,7 +263,7 @@ static void many_mappings_come_in_parts(void **state)
 	}
 }
 
-/* A process whose mappings change all the time is "try again" or all it has, never less. */
+/* A process with mappings that change all the time is "try again" or complete, never less. */
 static void contended(bool tree)
 {
 	struct harness_options options = { .vmas_tree = tree };

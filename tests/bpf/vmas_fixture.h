@@ -135,7 +135,7 @@ static inline void end_first_thread(void *context)
 	syscall(SYS_exit, 0);
 }
 
-/* A thread that is left of a process whose first one has ended; 0: it has not ended yet. */
+/* A remaining thread of a process after the end of its first one; 0: it has not ended yet. */
 static inline pid_t thread_left(pid_t pid)
 {
 	char path[64], line[256];

@@ -47,8 +47,8 @@ static struct list *walk(struct harness *h)
 }
 
 /*
- * One walk of the body for old kernels lists all who are asked for, each wholly, and nobody else;
- * also one whose main thread has ended, once. To be asked for does not make a process known.
+ * One walk of the body for old kernels lists all requested processes, each wholly, and no other;
+ * also one without its main thread, once. To be asked for does not make a process known.
  */
 static void one_walk_lists_all_who_are_asked(void **state)
 {
@@ -130,7 +130,7 @@ static void parts_of_one_walk(void **state)
 }
 
 /*
- * A process whose lock is hardly ever free holds up nobody who is asked for with it: after some
+ * A process with a lock that is hardly ever free does not delay other requested ones: after some
  * tries it is passed over.
  */
 static void contended_holds_up_nobody(void **state)

@@ -219,7 +219,7 @@ static void the_outer_watch_takes_over(void **state)
 	harness_free(h);
 }
 
-/* Burns in a thread that has entered the threaded cgroup whose cgroup.threads `context` opens. */
+/* Burns in a thread that has entered the threaded cgroup of the cgroup.threads in `context`. */
 static void *burn_in(void *context)
 {
 	const int *fd = context;
@@ -334,7 +334,7 @@ static void a_walk_keeps_to_the_room(void **state)
 	harness_free(h);
 }
 
-/* The watch that is too far out to share a sample says so. */
+/* The watch that is too far out to share a sample reports it. */
 static void too_many_nested_watches_are_counted(void **state)
 {
 	char dir[4096], child[4096];

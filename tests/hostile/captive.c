@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * captive.c: takes the consumer's place, for a while, and does its worst.
- *   captive BPF_DIR BROKER_SOCKET PREY_FILE SECONDS SEED
- *   captive look PREY_FILE: searches what stands on stdin as it searches all that it reads, which
- *   shows that it finds: a sample, as in the ring.
- * Each leak is a line, and what it did is the last one, in JSON. Exit status 0: it came to its end.
+ * captive.c: takes the consumer's place, for a while, and does its worst. captive BPF_DIR
+ *   BROKER_SOCKET PREY_FILE SECONDS SEED captive look PREY_FILE: searches its stdin as it searches
+ *   all that it reads, which shows that it finds: a sample, as in the ring. Each leak is a line,
+ *   and its summary is the last one, in JSON. Exit status 0: it came to its end.
  */
 #include "captive.h"
 
@@ -130,7 +129,7 @@ static const struct deed {
 	void (*act)(struct captive *c);
 	unsigned int calm, wild;
 } deeds[] = {
-	/* Calm: tables and words that are as they should be, and what the tables say is a lie. */
+	/* Calm: well-formed tables and words with false contents. */
 	{ captive_arm, 4, 4 },	  { captive_unwind, 4, 2 },  { captive_lie, 0, 24 },
 	{ captive_drain, 16, 8 }, { captive_iterate, 2, 4 }, { captive_ask, 6, 12 },
 	{ captive_use, 6, 8 },	  { captive_pry, 1, 2 },     { captive_peek, 2, 4 },

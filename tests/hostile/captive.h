@@ -3,8 +3,8 @@
  * captive.h: a consumer that has been taken over, as far as it can go: its user, no capability, its
  * Landlock and its system-call filter, and every pin open that it may open. What it attacks it
  * takes from the tables: each map of shared/abi/pins.def, each iterator, each request of
- * shared/broker/broker.def, each descriptor that it gets. Whatever it reads it searches for what it
- * must never see; what it finds is a leak, told on stdout as a line.
+ * shared/broker/broker.def, each descriptor that it gets. It searches all that it reads for secrets
+ * that it must never see; a find is a leak, printed on stdout as a line.
  */
 #ifndef TROCAR_TESTS_HOSTILE_CAPTIVE_H
 #define TROCAR_TESTS_HOSTILE_CAPTIVE_H
@@ -21,7 +21,7 @@
 #define CAPTIVE_RANGES	512
 #define CAPTIVE_SECRETS 128
 #define CAPTIVE_HELD	256 /* descriptors that it keeps at once */
-#define CAPTIVE_LEAKS	16  /* that are told */
+#define CAPTIVE_LEAKS	16  /* that are printed */
 #define CAPTIVE_PATH	512
 #define CAPTIVE_PAGE	4096u
 #define CAPTIVE_SLOW_NS 100000000ull /* no answer takes longer */
@@ -108,7 +108,7 @@ uint64_t captive_now_ns(void);
 /* One of the prey. */
 struct prey *captive_prey(struct captive *c);
 
-/* The file that says who the prey is, and the secrets; see captive_file.c. 0 or -errno. */
+/* The file with the prey's identity and the secrets; see captive_file.c. 0 or -errno. */
 int captive_read(struct captive *c, const char *path);
 
 /* Opens every pin of pins.def; the most that the mode of each allows. 0 or -errno. */
@@ -123,7 +123,9 @@ void captive_peek(struct captive *c);
 /* Lies in one map: anything, anywhere. */
 void captive_lie(struct captive *c);
 
-/* Has everything run: the prey watched and captured, a heartbeat, rules that match everybody. */
+/*
+ * Has everything run: the prey watched and captured, a heartbeat, rules that match every process.
+ */
 void captive_arm(struct captive *c);
 
 /* Reads the rings, and one of the iterators. */
@@ -133,19 +135,19 @@ void captive_iterate(struct captive *c);
 /* Makes a table for one of the prey, of random rows and rules, and publishes it. */
 void captive_unwind(struct captive *c);
 
-/* Asks the broker for something, right or wrong; keeps or closes what it gets. */
+/* Asks the broker for something, right or wrong; keeps or closes the descriptors that it gets. */
 void captive_ask(struct captive *c);
 
-/* Does what can be done with one of the descriptors that it holds. */
+/* Uses one of the descriptors that it holds in every possible way. */
 void captive_use(struct captive *c);
 
 /* Tries files of /proc that show memory, and reads those that it may read. */
 void captive_pry(struct captive *c);
 
-/* A leak: counts it, and tells the first few of them as a line. */
+/* A leak: counts it, and prints the first few of them as a line. */
 __attribute__((format(printf, 2, 3))) void captive_leak(struct captive *c, const char *format, ...);
 
-/* Searches what it has read, from `where`. */
+/* Searches the bytes that it has read, from `where`. */
 void captive_look(struct captive *c, const char *where, const void *bytes, size_t n);
 void captive_look_at_process(struct captive *c, const char *where, uint32_t pid);
 void captive_look_at_sample(struct captive *c, const void *record, size_t n);

@@ -184,7 +184,7 @@ static unsigned int take_descriptors(struct captive *c, struct msghdr *message, 
 			if (request < BROKER_COUNT_)
 				keep(c, request, fd);
 			else
-				close(fd); /* a leak, as `judge` says */
+				close(fd); /* a leak, by `judge` */
 			n++;
 		}
 	}

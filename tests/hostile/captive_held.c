@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the captive does with what it was given, and what it looks for in /proc. */
+/* The captive's use of its descriptors, and its search in /proc. */
 #include "captive.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void read_some(struct captive *c, const char *where, int fd)
 		captive_look(c, where, piece, (size_t)n);
 }
 
-/* Tried on everything; only what is made for writing takes it. */
+/* Tried on everything; only files made for writing take it. */
 static void write_some(struct captive *c, const struct captive_held *held, const char *where)
 {
 	uint8_t words[64];
@@ -148,10 +148,10 @@ void captive_use(struct captive *c)
 		drop(c, held);
 }
 
-/* Files of /proc/PID that hold memory, or say where something lies in it. */
+/* Files of /proc/PID that hold memory, or places in it. */
 static const char *const closed[] = { "mem",	 "environ", "maps",  "smaps",	  "auxv",
 				      "pagemap", "syscall", "stack", "map_files", "fd" };
-/* Those that anybody may read: what is seen there is told by no wall of ours. */
+/* Those that every user may read: no defence of ours covers them. */
 static const char *const open_to_all[] = { "stat",  "status", "cmdline", "comm",
 					   "statm", "wchan",  "limits",	 "cgroup" };
 
@@ -169,7 +169,7 @@ void captive_pry(struct captive *c)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* Some may be opened by anybody, and are then empty or refuse to be read. */
+	/* Some may be opened by every user, and are then empty or refuse to be read. */
 	if (is_closed && read(fd, &byte, 1) > 0)
 		captive_leak(c, "%s may be read", path);
 	read_some(c, path, fd);

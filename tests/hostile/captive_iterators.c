@@ -10,7 +10,9 @@
 
 #define ITERATOR_BYTES (1u << 20)
 
-/* Who is in what an iterator wrote. `tasks` also says when one of the prey began: a key needs it.
+/*
+ * The processes in an iterator's records. `tasks` also has when one of the prey began: a key needs
+ * it.
  */
 static void take_tasks(struct captive *c, const uint8_t *bytes, size_t n)
 {
@@ -37,7 +39,7 @@ static void take_vmas(struct captive *c, const uint8_t *bytes, size_t n)
 	}
 }
 
-/* Nothing in it says whose ranges they are, but that only whom the claims name is answered for. */
+/* Nothing in it has the owner of the ranges, but only the claimed process gets an answer. */
 static void take_ranges(struct captive *c, const uint8_t *bytes, size_t n)
 {
 	const struct unwind_claims *claims =
@@ -82,7 +84,7 @@ static void take_watch_tree(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }
 
-/* Frames of whom it tells are looked through with all other words. */
+/* Frames of reported threads are searched with all other words. */
 static void take_looks(struct captive *c, const uint8_t *bytes, size_t n)
 {
 	struct look_record record;
@@ -99,7 +101,7 @@ static void take_looks(struct captive *c, const uint8_t *bytes, size_t n)
 	}
 }
 
-/* What it tells of comes through the ring `socket_looks` (captive_maps.c). */
+/* Its records come through the ring `socket_looks` (captive_maps.c). */
 static void take_sockets(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }

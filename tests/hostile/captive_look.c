@@ -93,7 +93,7 @@ static size_t look_at_ids(struct captive *c, const struct prey *p, const struct 
 	return count * sizeof(struct frame_build_id);
 }
 
-/* Every frame is one of code, whatever the tables said; also those that the kernel resolved. */
+/* Every frame is one of code, for any tables; also those that the kernel resolved. */
 void captive_look_at_sample(struct captive *c, const void *record, size_t n)
 {
 	struct sample s;

@@ -27,7 +27,7 @@ static const char *const pins[] = {
 #undef PIN_PROG
 };
 
-/* What the design gives the consumer to write; whatever pins.def says, no other may be. */
+/* What the design gives the consumer to write; no other may be, for any row of pins.def. */
 static const char *const given[] = {
 	"control",	    "slots",	     "watches",	       "targets",      "rules_a",
 	"rules_b",	    "cgroups_a",     "cgroups_b",      "samples",      "events",
@@ -69,7 +69,7 @@ static void *map_shared(int fd, int protection, size_t bytes, off_t from)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Writable memory of a map, or what of it there is: an array, a ring's position of the reader. */
+/* Writable memory of a map, or the present part: an array, a ring's position of the reader. */
 static void map_memory(struct captive_map *m)
 {
 	if (m->type == BPF_MAP_TYPE_RINGBUF) {
@@ -104,7 +104,7 @@ static void check_mode(struct captive *c, const struct captive_map *m)
 		captive_leak(c, "the pin %s may be written as memory", m->name);
 }
 
-/* Links and programs are nobody's to open. */
+/* Links and programs may not be opened by any process. */
 static void try_closed(struct captive *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(closed); i++)
@@ -187,7 +187,7 @@ static void lie_in_memory(struct captive *c, struct captive_map *m)
 		size_t at = captive_random(c, m->memory_bytes / 8) * 8;
 		uint64_t word = captive_word(c);
 
-		/* Most of what is large is never looked at: rather the beginning. */
+		/* Most parts of large maps are never read: rather the beginning. */
 		if (captive_random(c, 2))
 			at %= PAGE;
 		memcpy(m->memory + at, &word, sizeof(word));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The rings, read as libbpf does it. The captive lies about its position in them, so it keeps its
- * own: what it reads are whole records, whatever the kernel side was told.
+ * own: it reads whole records, for any words written to the kernel side.
  */
 #include "captive.h"
 
@@ -53,7 +53,10 @@ static uint64_t producer(const struct captive_map *m)
 	return __atomic_load_n((const uint64_t *)m->data, __ATOMIC_ACQUIRE);
 }
 
-/* Was what lies at `position` overwritten meanwhile? The kernel side does, if we lie for it to. */
+/*
+ * Was the record at `position` overwritten in the meantime? The kernel side does, if we lie for it
+ * to.
+ */
 static bool is_lost(const struct captive_map *m, uint64_t position)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

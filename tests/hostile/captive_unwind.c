@@ -70,7 +70,7 @@ static uint64_t fill(struct captive *c)
 	return n == sizeof(record) ? record.table_generation : 0;
 }
 
-/* All its code, and sometimes what is none. */
+/* All its code, and sometimes other bytes. */
 static void claim(struct captive *c, const struct prey *p, struct unwind_process *table)
 {
 	struct unwind_claims *claims =

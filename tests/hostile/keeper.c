@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * keeper.c: a process that has secrets: random words on its stacks, in its heap and in its data,
- * and what it was given in its environment. It is built without frame pointers, and keeps in the
- * register that they would be in now a secret, now the address of one: so a walk that trusts that
- * register, or a table that lies, comes by them. Two threads, of which one sleeps most of the time.
- * The files that it is called with it has mapped, as programs have their data. Writes its secrets
- * at the start, one a line in decimal, then "ready"; answers each line on stdin with "well" and its
- * rounds, or with what became of its secrets; ends with stdin.
+ * and those of its environment. It is built without frame pointers, and keeps in the register that
+ * they would be in now a secret, now the address of one: so a walk that trusts that register, or a
+ * table that lies, comes by them. Two threads, of which one sleeps most of the time. The files that
+ * it is called with it has mapped, as programs have their data. Writes its secrets at the start,
+ * one a line in decimal, then "ready"; answers each line on stdin with "well" and its rounds, or
+ * with the change of its secrets; ends with stdin.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static __attribute__((noinline)) void run_with(uint64_t value)
 #endif
 }
 
-/* Secrets in every frame, between what a stack has else. */
+/* Secrets in every frame, between the usual words of a stack. */
 static __attribute__((noinline)) uint64_t dive(int depth, uint64_t seed)
 {
 	volatile uint64_t kept[2 * SECRETS];

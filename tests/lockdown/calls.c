@@ -145,7 +145,9 @@ long needed_element(struct world *w, int command)
 	return syscall(SYS_bpf, command, &attr, sizeof(attr));
 }
 
-/* The map has one element, so that a look-up of eight ends with ENOENT, which says "all told". */
+/*
+ * The map has one element, so that a look-up of eight ends with ENOENT, which means "all returned".
+ */
 long needed_batch(struct world *w, int command)
 {
 	uint32_t keys[8] = { 1 }, values[8] = { 1 }, token = 0;
@@ -202,7 +204,7 @@ long needed_sampler_open(void)
 	return syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* A machine without Landlock answers, too; that the call came through is what counts. */
+/* A machine without Landlock answers, too; it counts that the call came through. */
 long needed_landlock_version(void)
 {
 	long r = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -250,7 +252,7 @@ static int end_thread(void *argument)
 	return (int)syscall(SYS_exit, 0);
 }
 
-/* By the C library, whose wrapper is the system call and a jump to the thread's own stack. */
+/* By the C library, with the system call and a jump to the thread's own stack as its wrapper. */
 long needed_thread(struct world *w)
 {
 	static char stack[16384] __attribute__((aligned(16)));

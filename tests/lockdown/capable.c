@@ -25,7 +25,9 @@
 #define LOCK_FAILED   200
 #define MAPS_BYTES    (1u << 20)
 
-/* A process of nobody that is there to be looked at: a fork of this one, so its mappings are ours.
+/*
+ * A process of the user nobody that serves as a target: a fork of this one, so its mappings are
+ * ours.
  */
 static pid_t stranger;
 static char mapping[96];
@@ -51,7 +53,7 @@ static long capable_mapping(void)
 	return open(mapping, O_PATH | O_CLOEXEC);
 }
 
-/* A window below 2 s; what counts is who opened. */
+/* A window below 2 s; the opener counts. */
 static long capable_window(void)
 {
 	static const char trigger[] = "some 50000 500000";

@@ -221,7 +221,7 @@ static void try_rows(struct world *w)
 	}
 }
 
-/* With the broker's rows or without them, what is forbidden stays so. */
+/* With the broker's rows or without them, forbidden calls stay so. */
 static void try_forbidden(struct world *w, uint32_t flags, bool landlock)
 {
 	int status;
@@ -272,7 +272,7 @@ static long reads_disks(struct world *w)
 	return syscall(SYS_openat, AT_FDCWD, "/sys/devices/virtual/block", O_RDONLY | O_DIRECTORY);
 }
 
-/* Where a disk is mounted stands in the table of process 1, for everybody to read. */
+/* The mount points of disks are in the table of process 1, readable by every user. */
 static long reads_mounts(struct world *w)
 {
 	return syscall(SYS_openat, AT_FDCWD, "/proc/1/mountinfo", O_RDONLY);

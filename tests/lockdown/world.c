@@ -164,7 +164,7 @@ int world_helper(struct world *w)
 	r = pthread_create(&w->helper, NULL, helper, w);
 	if (r > 0)
 		return -r;
-	sem_wait(&w->helper_ready); /* past what glibc does at a thread's start */
+	sem_wait(&w->helper_ready); /* past glibc's work at a thread's start */
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * swap_testing.h: the attack on whoever looks at a path before he opens it: a thread that puts a
- * FIFO and a device, each in turn, in the place of a regular file, as fast as it can. Whether one
- * of them was ever opened is told by the kernel (inotify(7), IN_OPEN on the two inodes).
+ * swap_testing.h: the attack on a program that checks a path before it opens it: a thread that puts
+ * a FIFO and a device, each in turn, in the place of a regular file, as fast as it can. The kernel
+ * reports whether one of them was ever opened (inotify(7), IN_OPEN on the two inodes).
  */
 #ifndef TROCAR_TESTS_UNIT_SWAP_TESTING_H
 #define TROCAR_TESTS_UNIT_SWAP_TESTING_H
@@ -56,7 +56,7 @@ static inline bool swap_start(struct swap *s, const char *path)
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	snprintf(s->fifo, sizeof(s->fifo), "%s.fifo", path);
 	snprintf(s->device, sizeof(s->device), "%s.device", path);
-	/* /dev/null by its number: an open of it harms nobody, and is seen. */
+	/* /dev/null by its number: an open of it does no harm, and is seen. */
 	if (s->inotify_fd < 0 || mkfifo(s->fifo, 0666) < 0 ||
 	    mknod(s->device, S_IFCHR | 0666, makedev(1, 3)) < 0 ||
 	    renameat2(AT_FDCWD, s->path, AT_FDCWD, s->fifo, RENAME_EXCHANGE) < 0 ||

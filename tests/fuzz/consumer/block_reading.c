@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two readings of the maps of requests to disks, whatever is in them: what is told stays within its
- * bounds, is of operations that exist, and the ledger is closed.
+ * Two readings of the maps of requests to disks, whatever is in them: the report stays within its
+ * bounds, is of existing operations, and the ledger is closed.
  */
 #include "consumer/signals/block_requests.h"
 #include "tests/fuzz/consumer/fuzz_input.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Request lines of the control socket, as a member of its group and as an admin (the first byte
- * says). Whatever comes in, what goes out is nothing or one line of JSON with an id and a result or
- * an error, and no method that changes something runs for who may not.
+ * Request lines of the control socket, as a member of its group and as an admin (by the first
+ * byte). For any input, the output is empty or one line of JSON with an id and a result or an
+ * error, and no changing method runs without the right.
  */
 #include <json-c/json.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Texts of the kernel's files about a cgroup. The first byte says which: a row of facts.def, then
+ * Texts of the kernel's files about a cgroup. The first byte selects it: a row of facts.def, then
  * /proc/PID/cgroup, then /proc/partitions, the mount table and /proc/swaps of a machine with disks.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of the iterator `looks`, many in a row: what a thread waits on is kept, said and written,
- * whatever a record holds, and an epoll or poll names a peer only where it is one of the internet.
+ * Records of the iterator `looks`, many in a row: the object of a wait is kept and written, for any
+ * record, and an epoll or poll names a peer only where it is one of the internet.
  */
 #include <stdint.h>
 #include <stdlib.h>

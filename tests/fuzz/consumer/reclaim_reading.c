@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two readings of the maps of reclaim, whatever is in them: what is told stays within its bounds,
- * is of kinds that exist, and the ledger is closed.
+ * Two readings of the maps of reclaim, whatever is in them: the report stays within its bounds, is
+ * of existing kinds, and the ledger is closed.
  */
 #include "consumer/signals/reclaim_times.h"
 #include "tests/fuzz/consumer/fuzz_input.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Records of the samples ring. What sample_record_valid lets through can be read to the last byte
- * that the decoder reads; the first two bytes stand for what the loader made: slots and CPUs.
+ * that the decoder reads; the first two bytes stand for the loader's objects: slots and CPUs.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of looks at sockets, and two readings of what is counted of them, whatever is in them:
- * what is told stays within its bounds, and the ledger is closed.
+ * Records of looks at sockets, and two readings of their counts, with any contents: the report
+ * stays within its bounds, and the ledger is closed.
  */
 #include "consumer/signals/socket_passes.h"
 #include "consumer/signals/socket_peers.h"

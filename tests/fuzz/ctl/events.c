@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * events.c: an event file of hostile lines: read, kept, folded, drawn and listed within 8 MiB. A
- * line that the reader takes is JSON for json-c too, what is folded has as many samples as were
+ * line that the reader takes is JSON for json-c too, the folded stacks have as many samples as were
  * read, and the picture holds no markup but its own.
  */
 #include <json-c/json.h>
@@ -28,7 +28,7 @@ static bool pass_frames(void *context, struct json_reader *s, const struct event
 	return json_reader_skip(s);
 }
 
-/* What json-c takes beyond the standard does not count: only that it takes what we take. */
+/* What json-c takes beyond the standard does not count: only that it takes the same lines. */
 static void compare(const char *line, size_t bytes)
 {
 	json_tokener *tokener;
@@ -116,7 +116,7 @@ static void list(struct view *view, struct tree *tree, FILE *out)
 	(void)pprof_write(view, out);
 }
 
-/* The report has no character that drives a terminal, whatever the lines say. */
+/* The report has no character that drives a terminal, for any lines. */
 static void report(struct input *input)
 {
 	_cleanup_(view_done) struct view view = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stack_lines.c: hostile event lines whose frames get names. What is written are event lines with
- * as many frames as came, in order; the last line of a session stays JSON.
+ * stack_lines.c: hostile event lines with frames that get names. What is written are event lines
+ * with as many frames as came, in order; the last line of a session stays JSON.
  */
 #include <json-c/json.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ static bool take(void *context, struct json_reader *s, const struct event *event
 	return !s->fault;
 }
 
-/* Reads what was written; every line must be one, and all frames must be there. */
+/* Reads the output; every line must be one, and all frames must be there. */
 static void check(const char *text, const struct frames *came, struct frames *went)
 {
 	struct event_fault fault;

@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* Takes at most MOST_BYTES, `step` at a time; *ret_error is what it ended with. */
+/* Takes at most MOST_BYTES, `step` at a time; *ret_error is its last value. */
 static size_t take(int fd, size_t step, unsigned char *out, ssize_t *ret_error)
 {
 	struct unpack u;
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	b_bytes = take(fd, 777, b, &b_error);
 	if (!is_packed(data, bytes) && (a_error || a_bytes != bytes || memcmp(a, data, bytes) != 0))
 		abort();
-	/* Where it is damaged, more or less of what stands before may have come out. */
+	/* Where it is damaged, more or less of the text before may have come out. */
 	if (!a_error && (b_error || a_bytes != b_bytes))
 		abort();
 	if (memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwrap.c: a hostile line of a log: what is found in it is an object within the line, or within
- * what was escaped in it, and is found again in itself.
+ * unwrap.c: a hostile line of a log: the result is an object within the line, or within its escaped
+ * text, and is found again in itself.
  */
 #include <stdint.h>
 #include <stdlib.h>

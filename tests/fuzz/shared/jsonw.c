@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes as a string, as a key and as hex: json-c must read what jsonw wrote, and well-formed UTF-8
- * must come back as it was. Under a low wall the writer must say so.
+ * Bytes as a string, as a key and as hex: json-c must read jsonw's output, and well-formed UTF-8
+ * must come back as it was. Under a low limit the writer must report it.
  */
 #include <errno.h>
 #include <json-c/json.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rule texts. What is taken must come back equal when it is written and read again; what is not
- * must say why, in the order of the text.
+ * Rule texts. What is taken must come back equal when it is written and read again; a refused set
+ * must have the reasons, in the order of the text.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -57,7 +57,7 @@ static void check_again(const struct rules *rules)
 	jsonw_done(&w);
 }
 
-/* Each rule is found by its name, and by what it asks for. */
+/* Each rule is found by its name, and by its criteria. */
 static void check_matches(const struct rules *rules)
 {
 	for (size_t i = 0; i < rules->count; i++) {

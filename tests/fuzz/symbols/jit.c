@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		const char *name;
 
 		memcpy(&address, data + at, sizeof(address));
-		/* Small ones too: those are what numbers in the text mean. */
+		/* Small ones too: numbers in the text mean these. */
 		for (unsigned int shift = 0; shift <= 48; shift += 16) {
 			if (perf_map_find(map, address >> shift, &name, &start) == REASON_NONE)
 				assert(start <= address >> shift && *name &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* specimen.c: functions whose frames differ, for the corpus: nobody runs them. */
+/* specimen.c: functions with different frames, for the corpus: they never run. */
 #include <stddef.h>
 
 void sink(void *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind.c: any bytes as an ELF file, or, where they do not begin as one, the first byte says how
- * the rest is wrapped into one as call frame information. What compiles has ascending rows with
+ * unwind.c: any bytes as an ELF file, or, where they do not begin as one, the first byte selects
+ * how the rest is wrapped into one as call frame information. What compiles has ascending rows with
  * rules of the dictionary, and its page index leads to them; what does not leaves the dictionary as
  * it was.
  */

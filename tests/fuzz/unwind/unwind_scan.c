@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_scan.c: any bytes as text without call frame information; the first two say where its
- * entry point is. It has rows that ascend, with rules of the dictionary.
+ * unwind_scan.c: any bytes as text without call frame information; the first two are its entry
+ * point. It has rows that ascend, with rules of the dictionary.
  */
 #include <assert.h>
 #include <stddef.h>

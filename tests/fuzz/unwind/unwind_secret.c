@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_secret.c: two processes that differ in one word of memory, walked by the same tables, are
- * told alike: the same frames, the same end, the same last step, whatever the tables are. The word
- * is any but an address of code, which a walk may tell, or of a stack, which it may follow. So
- * nothing that tables compute depends on memory.
+ * unwind_secret.c: two processes that differ in one word of memory, walked by the same tables, have
+ * the same report: the same frames, the same end, the same last step, whatever the tables are. The
+ * word is any but an address of code, which a walk may report, or of a stack, which it may follow.
+ * So nothing that tables compute depends on memory.
  *
  * The input is a row of choices: what stands in each word of the stack, which rule holds at each
- * place of the code, where the registers point and where the stacks end. Each is drawn from what
- * leads on more often than not, so that most walks are long.
+ * place of the code, where the registers point and where the stacks end. Each is drawn from words
+ * that lead on more often than not, so that most walks are long.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 #define FIRST	  16u		  /* the word that the stack pointer points to */
 #define PLACES	  32u		  /* of code, each with a rule of its own */
 #define CODE_AT	  0x400000u
-#define SIGRETURN (PLACES - 1) /* the place of what signals' handlers return to */
+#define SIGRETURN (PLACES - 1) /* the place of the return code of signal handlers */
 #define RULES_AT  3u
 
 static __u64 stack_words[WORDS];
@@ -182,7 +182,7 @@ static bool in_code(__u64 word)
 	return word - CODE_AT < (__u64)PLACES * UNWIND_PAGE_BYTES;
 }
 
-/* Whether a walk from `f` may follow or tell the word. */
+/* Whether a walk from `f` may follow or report the word. */
 static bool is_address(const struct unwind_frame *f, __u64 word)
 {
 	return in_code(word) || word - f->sp <= unwind_stack_top(&f->bounds, f->sp) - f->sp ||

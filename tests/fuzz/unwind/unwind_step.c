@@ -43,7 +43,7 @@ static const struct unwind_rule *unwind_rule_at(__u32 index)
 	return index < RULES ? &in.rules[index] : NULL;
 }
 
-/* Memory comes in whole pages: behind what the input says there are zeros. */
+/* Memory comes in whole pages: after the end of the input there are zeros. */
 static long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	size_t room = (memory_bytes + PAGE - 1) / PAGE * PAGE, at = address - MEMORY_AT, there;

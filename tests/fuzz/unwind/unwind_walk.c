@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_walk.c: a whole walk of bpf/unwind_walk.h over any ranges, process table, files, pool,
- * rules, registers and memory, while somebody writes to all of them: the ranges between two steps
- * (a filling), the rest also in the middle of one. A walk is bounded in steps and in look-ups; no
- * frame is told but the innermost and those that were in a range; frames ascend, but at a signal's;
- * the same input gives the same stack, whatever walks of other fillings are remembered. The tables
- * lie in memory of exactly their size, so that an access beyond one shows.
+ * rules, registers and memory, while another thread writes to all of them: the ranges between two
+ * steps (a filling), the rest also in the middle of one. A walk is bounded in steps and in
+ * look-ups; no frame is reported but the innermost and those that were in a range; frames ascend,
+ * but at a signal's; the same input gives the same stack, whatever walks of other fillings are
+ * remembered. The tables lie in memory of exactly their size, so that an access beyond one shows.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "shared/abi/unwind_abi.h"
 #include "shared/tools/macro.h"
 
-#define SMALL	  16 /* ranges and mappings that the input says; the rest repeats or is 0 */
+#define SMALL	  16 /* ranges and mappings of the input; the rest repeats or is 0 */
 #define FILES	  4
 #define RULES	  16
 #define ELEMENTS  64
@@ -25,8 +25,8 @@
 #define MEMORY_AT 0x10000u
 #define PAGE	  4096u
 /*
- * Of one step, reads included: a signal's, what is searched for return addresses, and the code that
- * is followed, each instruction of which may need two reads, and searched.
+ * Of one step, reads included: a signal's, the search for return addresses, and the code that is
+ * followed, each instruction of which may need two reads, and searched.
  */
 #define LOOKUPS (UNWIND_SEARCH_STEPS + 15 + 2 * UNWIND_GAP_WORDS + 2 * 160 + 93)
 
@@ -167,7 +167,7 @@ static inline const struct unwind_rule *unwind_rule_at(__u32 index)
 	return index < RULES ? &run.rules[index] : NULL;
 }
 
-/* Memory comes in whole pages: behind what the input says there are zeros. */
+/* Memory comes in whole pages: after the end of the input there are zeros. */
 static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	size_t room = (run.memory_bytes + PAGE - 1) / PAGE * PAGE, at = address - MEMORY_AT, there;
@@ -251,7 +251,7 @@ static struct unwind_bounds bounds_of(const struct input *in, size_t bytes)
 	};
 }
 
-/* A walk under the filling `number`, with what earlier ones have left in the cache. */
+/* A walk under the filling `number`, with the cache of earlier ones. */
 static void take(const struct input *in, __u64 number, const uint8_t *memory, size_t bytes,
 		 taking_before before, struct taken *ret)
 {
@@ -284,7 +284,7 @@ static void take(const struct input *in, __u64 number, const uint8_t *memory, si
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* What the last step did, and what the next may tell. */
+/* The last step, and the possible reports of the next. */
 static void check_step(const struct unwind_walk *w, const struct taken *so_far)
 {
 	if (so_far->count > 0) {
@@ -293,7 +293,10 @@ static void check_step(const struct unwind_walk *w, const struct taken *so_far)
 		       (so_far->count == 1 && w->frame.sp == run.sp_before));
 		assert(w->frame.sp <= w->frame.top && w->frame.signals <= UNWIND_SIGNALS_MAX);
 		assert(w->stop_reason == UNWIND_END_NONE);
-		/* The range was there when the frame was told: nobody writes to one in a step. */
+		/*
+		 * The range was there when the frame was reported: no thread writes to one in a
+		 * step.
+		 */
 		assert(so_far->count == 1 || in_range(so_far->frames[so_far->count - 1]));
 	}
 	run.lookups = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dropped.c: a callback of libc's qsort(3), in a process whose memory the kernel has taken back as
- * far as nobody uses it: of what is mapped of the program and its libraries only code is resident.
- * A child of fork(2) is like that too, and any process when memory is short. sorts() lies in a
- * library: with -DSORTS this file is that library.
+ * dropped.c: a callback of libc's qsort(3), in a process with all unused memory reclaimed: of the
+ * mappings of the program and its libraries only code is resident. A child of fork(2) is like that
+ * too, and any process when memory is short. sorts() lies in a library: with -DSORTS this file is
+ * that library.
  */
 #include <link.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Drops what is only read of one file. The list of segments is a part of it: read it no more. */
+/* Drops the read-only parts of one file. The list of segments is a part of it: read it no more. */
 static int drop(struct dl_phdr_info *info, size_t bytes, void *unused)
 {
 	ElfW(Phdr) segments[SEGMENTS];
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 {
 	uint64_t deadline = workload_deadline(argc, argv, "dropped SECONDS");
 
-	sorts(compare); /* binds what it calls */
+	sorts(compare); /* binds its callees */
 	dl_iterate_phdr(drop, NULL);
 	while (workload_now_ns() < deadline)
 		sorts(compare);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * freestanding.c: a program without a C library and without any call frame information, whose frame
- * pointer stays 0 for all its life. It ends by alarm(2).
+ * freestanding.c: a program without a C library and without any call frame information, with a
+ * frame pointer of 0 for all its life. It ends by alarm(2).
  */
 #include <sys/syscall.h>
 

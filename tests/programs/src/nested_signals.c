@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nested_signals.c: two threads; in each a signal handler on a stack of its own that raises another
- * signal, in whose handler qsort(3) compares; and timers that interrupt all of it.
+ * signal, with a handler in which qsort(3) compares; and timers that interrupt all of it.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * plugin.c: a plug-in whose frames have another size in each build of it (ROOM).
- */
+/* plugin.c: a plug-in with frames of another size in each build of it (ROOM). */
 #include "../../workloads/workload.h"
 
 static NAMED void plugin_leaf(volatile char *room)

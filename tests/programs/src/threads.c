@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * threads.c: as many threads as the second argument says, all of them at work.
- */
+/* threads.c: the number of threads in the second argument, all of them at work. */
 #include <pthread.h>
 
 #include "../../workloads/workload.h"

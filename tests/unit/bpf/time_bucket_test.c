@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel side counts a time in the element that the consumer says has it. */
+/* The kernel side counts a time in the same element as the consumer. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

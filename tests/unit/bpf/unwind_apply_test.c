@@ -21,7 +21,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The search and unwind_table_find say the same of this program's text. */
+/* The search and unwind_table_find agree on this program's text. */
 static void test_search(void **state)
 {
 	struct elf_image image;
@@ -74,7 +74,7 @@ static void test_rules(void **state)
 					    .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_FP) });
 	assert_int_equal(f.pc, 0x1009);
 	assert_int_equal(f.fp, 0x1008);
-	/* Behind what the frame has, the register has been restored. */
+	/* After the frame's end, the register has been restored. */
 	for (int16_t below = -32; below <= 16; below += 48) {
 		f = caller_by((struct unwind_rule){
 			.cfa = UNWIND_CFA_SP,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions that are followed to their return: what they say of their frame. */
+/* Functions that are followed to their return: the facts about their frame. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static uint8_t *text; /* a range of one page, a page behind it, and one that can
 /* A frame of the tests: the code that follows it, and where its registers are. */
 struct at {
 	uint32_t pc;	 /* offset in `text` */
-	int64_t pointer; /* bytes from the stack pointer to what the frame pointer points to */
+	int64_t pointer; /* bytes from the stack pointer to the frame pointer's target */
 	bool leaf, file;
 };
 
@@ -87,7 +87,7 @@ static void test_own_pointer(void **state)
 			 UNWIND_CODE_BY_POINTER);
 }
 
-/* It does not: it reads above it, or what it reads below is no more the pointer of the frame. */
+/* It does not: it reads above it, or the word below is no longer the frame's pointer. */
 static void test_not_its_own(void **state)
 {
 	const struct at f = { .pc = 64, .pointer = 48 };
@@ -99,7 +99,7 @@ static void test_not_its_own(void **state)
 	assert_int_equal(FOLLOW(f, 0xff, 0xe0), UNWIND_CODE_UNKNOWN);
 }
 
-/* The stack pointer says it, whatever the frame pointer is. */
+/* The stack pointer shows it, for any frame pointer. */
 static void test_by_stack(void **state)
 {
 	const struct at f = { .pc = 64, .pointer = 1000 };
@@ -151,8 +151,7 @@ static void test_behind_the_end(void **state)
 	assert_int_equal(FOLLOW(f, ADD(24), RET), UNWIND_CODE_BY_STACK);
 }
 
-/* A loop is passed; code that is put aside leads back, and what ends in nothing goes on at a loop.
- */
+/* A loop is passed; code that is put aside leads back, and a dead end goes on at a loop. */
 static void test_jumps(void **state)
 {
 	const struct at f = { .pc = 64, .pointer = 40 };
@@ -170,7 +169,7 @@ static void test_jumps(void **state)
 			 UNWIND_CODE_UNKNOWN);
 }
 
-/* No code is read outside of the range, and what a page's end cuts is not decoded. */
+/* No code is read outside of the range, and an instruction cut by a page's end is not decoded. */
 static void test_bounds(void **state)
 {
 	const struct at f = { .pc = PAGE - 6, .pointer = 40 };
@@ -201,7 +200,7 @@ static void test_budget(void **state)
 	assert_int_equal(FOLLOW(f, LEAVE), UNWIND_CODE_UNKNOWN);
 }
 
-/* Of a function whose end is too far, or that has none, its beginning. */
+/* For a function without an end, or with one that is too far, its beginning. */
 static void test_beginning(void **state)
 {
 	struct at f = { .pc = 3000, .pointer = 48 };
@@ -230,7 +229,7 @@ static void test_beginning(void **state)
 	}
 }
 
-/* The same without a frame pointer: the room says where the return address is. */
+/* The same without a frame pointer: the room shows the place of the return address. */
 static void test_room(void **state)
 {
 	const struct at f = { .pc = 3000, .pointer = -5 };
@@ -254,7 +253,7 @@ static void test_room(void **state)
 	assert_int_equal(FOLLOW(f, STOP), UNWIND_CODE_UNKNOWN);
 }
 
-/* Follows twice, and returns what the second had to follow. */
+/* Follows twice, and returns the work of the second. */
 static uint32_t again(struct at f, const uint8_t *code, size_t bytes)
 {
 	struct unwind_code first;
@@ -283,7 +282,7 @@ static uint32_t again(struct at f, const uint8_t *code, size_t bytes)
 #define AGAIN(f, ...) \
 	again(f, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
-/* What a frame has shown is kept, of a leaf apart from what its address shows of a caller. */
+/* A frame's findings are kept, those of a leaf apart from those of a caller at its address. */
 static void test_kept(void **state)
 {
 	const struct at f = { .pc = 3000, .pointer = 48 };
@@ -310,7 +309,7 @@ static void test_kept(void **state)
 	assert_int_equal(c.proved, 1);
 }
 
-/* What is kept depends neither on the frame pointer nor on what another frame's was. */
+/* The kept findings depend neither on the frame pointer nor on another frame's. */
 static void test_kept_of_any_frame(void **state)
 {
 	struct at f = { .pc = 3000, .pointer = 48 };

@@ -24,7 +24,7 @@ static uint32_t last_of(const uint8_t *code, const uint8_t patterns[][4], size_t
 	return 0;
 }
 
-/* The search by eight bytes at once finds what one by single bytes does. */
+/* The search by eight bytes at once finds the same as one by single bytes. */
 static void test_search(void **state)
 {
 	static const uint8_t sets[][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };

@@ -82,7 +82,7 @@ static void test_every_word(void **state)
 	}
 }
 
-/* What is missing beyond the page takes nothing from what is there. */
+/* Missing words beyond the page leave the present ones intact. */
 static void test_pages(void **state)
 {
 	struct unwind_stack s = { 0 };

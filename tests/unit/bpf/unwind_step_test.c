@@ -2,7 +2,7 @@
 /*
  * unwind_step_test.c: bpf/unwind.h on the host, or, with STEP_BPF, in the kernel (step.bpf.c). This
  * program is compiled without frame pointers, has its own stack walked by the tables of the files
- * that it has mapped, and compares each return address with what libgcc's unwinder finds. (Not by
+ * that it has mapped, and compares each return address with libgcc's unwinder. (Not by
  * backtrace(3), which sanitizers put a frame of theirs on.)
  */
 #include "tests/unit/runner/unit.h"
@@ -326,7 +326,7 @@ static void test_depth(void **state)
 }
 
 #ifdef STEP_BPF
-/* What a walk costs in the kernel, and what the verifier did: for people, no verdict. */
+/* The cost of a walk in the kernel, and the verifier's work: for people, no verdict. */
 static void test_cost(void **state)
 {
 	static const long depths[] = { 4, 24, 54, 94 };

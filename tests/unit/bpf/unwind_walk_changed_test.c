@@ -136,7 +136,7 @@ static void test_checked_once(void **state)
 	assert_int_equal(take(&t), UNWIND_END_CHANGED);
 }
 
-/* A part of a range says nothing of the rest: another file may be mapped over one page. */
+/* A part of a range proves nothing about the rest: another file may be mapped over one page. */
 static void test_split(void **state)
 {
 	static const struct mapped_file_found parts[] = {

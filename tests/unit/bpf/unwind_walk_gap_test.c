@@ -45,8 +45,8 @@ static void put_call(uint32_t number, uint32_t offset, uint64_t callee)
 static uint64_t stack[64];
 
 /*
- * Walks from a leaf whose frame pointer points to word `fp` of the stack, and from there to the
- * outermost frame. Returns how the one step was made (taken.followed).
+ * Walks from a leaf with a frame pointer to word `fp` of the stack, and from there to the outermost
+ * frame. Returns how the one step was made (taken.followed).
  */
 static int step(uint32_t kind, uint32_t fp)
 {
@@ -68,7 +68,7 @@ static int step(uint32_t kind, uint32_t fp)
 static int clear(void **state)
 {
 	memset(stack, 0, sizeof(stack));
-	memset(code, 0xcc, sizeof(code)); /* no instruction says anything */
+	memset(code, 0xcc, sizeof(code)); /* no instruction shows anything */
 	mapped_file_there = (struct mapped_file_found){ 0, UINT64_MAX, 5 };
 	return setup(state);
 }
@@ -157,8 +157,10 @@ static void test_made_code(void **state)
 	assert_int_equal(step(UNWIND_KIND_FP, 20), 1);
 }
 
-/* Made code without a frame pointer says where its return address is: only an address of code
- * counts. */
+/*
+ * Made code without a frame pointer shows the place of its return address: only an address of code
+ * counts.
+ */
 static void test_by_code(void **state)
 {
 	static const uint8_t leaf[] = { 0x48, 0x83, 0xc4, 24, 0xc3 }; /* add $24,%rsp; ret */

@@ -36,7 +36,7 @@ static const struct unwind_rule saves = {
 	.saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA),
 };
 
-/* A handler's frame, its one return address and behind it what the kernel has saved. */
+/* A handler's frame, its one return address and behind it the words that the kernel has saved. */
 static void put_signal(uint64_t *handler, const uint64_t *interrupted)
 {
 	handler[0] = SIGRETURN;
@@ -74,7 +74,7 @@ static void test_signal(void **state)
 			assert_int_equal(take(SIGRETURN + in, other + 1, NULL, &t),
 					 in == 0 || in == 7 || in == 9 ? UNWIND_END_COMPLETE
 								       : UNWIND_END_BAD_RULE);
-		/* The interrupted stack is below, and nobody knows of one of the handler's. */
+		/* The interrupted stack is below, and the handler's is not known. */
 		bounds.alternate_bytes = 0;
 		assert_int_equal(take(at(0, 8), other, NULL, &t),
 				 way == 1 ? UNWIND_END_NO_CALLER : UNWIND_END_COMPLETE);
@@ -86,7 +86,7 @@ static void test_signal(void **state)
 	bounds = (struct unwind_bounds){ 0 };
 }
 
-/* A rule that says so makes no signal's frame of other code; nor is there one after another. */
+/* Such a rule makes no signal's frame of other code; nor is there one after another. */
 static void test_no_signal(void **state)
 {
 	const struct text_row program[] = { { 0, next }, { 0x100, signal_frame } };

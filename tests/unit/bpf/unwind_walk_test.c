@@ -75,7 +75,7 @@ static void test_rows(void **state)
 
 	make(UNWIND_KIND_ROWS, next);
 	assert_int_equal(walk(TEXT, stack, NULL, &w), UNWIND_END_NO_CALLER);
-	assert_int_equal(w.frame.pc, 0); /* which is not told */
+	assert_int_equal(w.frame.pc, 0); /* which is not reported */
 	stack[1] = 0x1234;
 	assert_int_equal(walk(TEXT, stack, NULL, &w), UNWIND_END_NO_CALLER);
 	assert_int_equal(walk(TEXT + 4096, stack, NULL, &w), UNWIND_END_NO_MAPPING);
@@ -107,7 +107,7 @@ static void test_pointers(void **state)
 	assert_int_equal(w.frame.pc, TEXT);
 }
 
-/* A register that holds no frame pointer leads nowhere, and that is said. */
+/* A register that holds no frame pointer leads nowhere, and this is reported. */
 static void test_no_pointers(void **state)
 {
 	uint64_t stack[6] = { 0, 0, 1, 0x1234, 0, 0 };
@@ -128,8 +128,8 @@ static const struct unwind_rule by_fp = {
 };
 
 /*
- * A library without frame pointers, called by code made at run time, called by a program whose
- * frame is found by the pointer that the steps without rows have kept.
+ * A library without frame pointers, called by code made at run time, called by a program with a
+ * frame that is found by the pointer that the steps without rows have kept.
  */
 static void test_mixed(void **state)
 {
@@ -192,7 +192,7 @@ static void fill_again(const struct unwind_walk *w, const struct taken *so_far)
 		ranges.table_generation = 8;
 }
 
-/* Every end that the kernel side can tell, each by a stack of its own. */
+/* Every end that the kernel side can report, each by a stack of its own. */
 static void test_ends(void **state)
 {
 	const struct unwind_rule lost = { .cfa = UNWIND_CFA_SP,

@@ -3,8 +3,8 @@
  * The broker's request loop without the kernel behind it: messages as bytes, the real argument
  * checks, operations that open nothing. An input is a row of messages, each with a head of three
  * bytes: flags, how much time has passed, and the length. What must hold: every message has one
- * answer and one count; nothing runs before hello, nothing out of order, nothing whose arguments
- * are out of range; no more runs than the rate has.
+ * answer and one count; nothing runs before hello, nothing out of order, nothing with arguments out
+ * of range; no more runs than the rate has.
  */
 #include <stdint.h>
 #include <stdlib.h>

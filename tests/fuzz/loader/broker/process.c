@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of /proc/PID/stat, status, cgroup, mountinfo, maps and fdinfo: names in them are anybody's.
+/*
+ * Texts of /proc/PID/stat, status, cgroup, mountinfo, maps and fdinfo: names in them are of any
+ * origin.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * build_id.c: any bytes as a file: what it says of its build is bounded, lies in the file, and is
- * the same from a descriptor as from memory.
+ * build_id.c: any bytes as a file: its build-id is bounded, is within the file, and is the same
+ * from a descriptor as from memory.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* The file is its own debug file, whatever it says about where that is. */
+/* The file is its own debug file, for any reference in it. */
 static int find(void *context, const struct elf_links *links, struct elf_image *ret_image)
 {
 	assert(!memchr(links->debuglink, '/', strlen(links->debuglink)));

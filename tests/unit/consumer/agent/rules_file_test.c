@@ -88,7 +88,7 @@ static void a_plain_file(void **state)
 	assert_int_equal(again_ms, 0);
 }
 
-/* A way of replacing the rules; `at_once`: an event says so, else the next look finds it. */
+/* A way of replacing the rules; `at_once`: an event reports it, else the next look finds it. */
 static const struct way {
 	const char *before, *command;
 	bool at_once;

@@ -174,8 +174,7 @@ static void waits_no_longer_than_promised(void **state)
 	assert_true(BROKER_CLIENT_WAIT_MS <= 100); /* of the main loop */
 }
 
-/* The answer comes when nobody waits any more, and somebody asks for something else: nothing of it
- * stays open. */
+/* The answer comes after the wait, and another request follows: nothing of it stays open. */
 static void a_late_answer_is_no_end(void **state)
 {
 	struct fixture *f = *state;
@@ -215,7 +214,7 @@ static void a_late_answer_is_the_next_one(void **state)
 	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), -EACCES);
 }
 
-/* What the loop is told: asks again, and ends the loop when it is granted. */
+/* The results for the loop: asks again, and ends the loop when it is granted. */
 struct listener {
 	struct fixture *f;
 	struct loop *loop;
@@ -260,7 +259,7 @@ static void says_when_a_late_broker_is_there(void **state)
 	assert_int_equal(f->connections, 1);
 }
 
-/* Each answer is in time, all of them together hold nobody up longer than one may. */
+/* Each answer is in time, all of them together delay a caller no longer than one may. */
 static void many_waits_are_one(void **state)
 {
 	struct fixture *f = *state;
@@ -282,7 +281,7 @@ static void many_waits_are_one(void **state)
 	loop_free(l.loop);
 }
 
-/* It takes its time to start: its answer to hello is not lost, and nobody waits for it twice. */
+/* It takes its time to start: its answer to hello is not lost, and no caller waits for it twice. */
 static void a_slow_start_is_no_end(void **state)
 {
 	struct fixture *f = *state;

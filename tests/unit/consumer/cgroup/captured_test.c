@@ -6,7 +6,7 @@
 
 #include "consumer/cgroup/captured.h"
 
-/* The cgroup itself, by its id or path, and what lies below it; not what only begins alike. */
+/* The cgroup itself, by its id or path, and those below it; not those that only begin alike. */
 static void test_holds(void **state)
 {
 	struct captured c = { 0 };
@@ -21,7 +21,7 @@ static void test_holds(void **state)
 	assert_false(captured_holds(&c, 9, "/a"));
 }
 
-/* Who only shares the root with others is not below anybody. */
+/* A cgroup that only shares the root with others is not below them. */
 static void test_root(void **state)
 {
 	struct captured c = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tree that a user has been given, in which he holds up who looks. */
+/* A tree of a user, who blocks lookups in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static int id_in_time(const char *path, uint64_t *ret_id)
 	return r;
 }
 
-/* While a user holds up who looks into his tree, everything else is seen, and his counted. */
+/* While a user blocks lookups in his tree, everything else is seen, and his is counted. */
 static void test_held_up(void **state)
 {
 	uint64_t id = 0, deep;
@@ -127,8 +127,8 @@ static void test_held_up(void **state)
 }
 
 /*
- * A listing that comes late counts for the walks that follow, until cgroup_lookup_walked; what it
- * has is told in parts.
+ * A listing that comes late counts for the walks that follow, until cgroup_lookup_walked; its
+ * content is reported in parts.
  */
 static void test_late_walk(void **state)
 {

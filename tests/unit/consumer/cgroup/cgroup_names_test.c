@@ -34,7 +34,7 @@ static void says(uint64_t id, const char *wanted)
 	free(path);
 }
 
-/* A cgroup that nobody has told of lives: it is not gone while the look for it goes on. */
+/* A cgroup without an event lives: it is not gone while the look for it goes on. */
 static void test_three_answers(void **state)
 {
 	uint64_t young = make("/young");

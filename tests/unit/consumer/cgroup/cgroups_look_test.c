@@ -15,7 +15,7 @@
 #define TREES	40
 #define WALKS	5
 
-/* The look goes on in parts; who asks meanwhile is not told that there is no such cgroup. */
+/* The look goes on in parts; a caller in the meantime does not get "no such cgroup". */
 static void test_in_parts(void **state)
 {
 	uint64_t a = make("/a"), b = make("/a/b");
@@ -46,8 +46,8 @@ static void test_not_found(void **state)
 }
 
 /*
- * A walk looks for who was unknown before it began. Whoever comes later waits for the next, which
- * comes some time later, so that ids which are not there make no storm of walks.
+ * A walk looks for cgroups that were unknown before it began. Whoever comes later waits for the
+ * next, which comes some time later, so that ids which are not there make no storm of walks.
  */
 static void test_next_walk(void **state)
 {
@@ -69,7 +69,7 @@ static void test_next_walk(void **state)
 	assert_null(look_up(late + (1ULL << 40)));
 }
 
-/* An event that tells of it ends the wait, and so does one that it is gone. */
+/* An event that reports it ends the wait, and so does one of its end. */
 static void test_told(void **state)
 {
 	cgroups_look_for(&cgroups, NOBODY);
@@ -126,7 +126,7 @@ static uint64_t walk_in_parts(uint64_t wanted)
 
 /*
  * Thousands of cgroups: no part takes much longer than it may. Interrupts count as time of the
- * thread that they hit, so that the best of some walks is what the look itself takes.
+ * thread that they hit, so that the best of some walks is the look's own time.
  */
 static void test_many(void **state)
 {

@@ -249,7 +249,7 @@ static bool put_real(const char *directory, const char *file, const char *text)
 	return put;
 }
 
-/* cgroup.procs of a threaded cgroup cannot be read: its threads tell. */
+/* cgroup.procs of a threaded cgroup cannot be read: its threads show it. */
 static void test_occupied_threaded(void **state)
 {
 	char directory[4096 + 64], path[64], pid[16];

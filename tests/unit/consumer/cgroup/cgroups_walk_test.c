@@ -15,8 +15,8 @@ static int count_one(void *context, const char *path, uint64_t id)
 }
 
 /*
- * A walk in parts, each of one entry, meets what a whole one meets; what is made beside where it is
- * may be met, and what is removed before its turn is not.
+ * A walk in parts, each of one entry, meets the same as a whole one; a cgroup made next to its
+ * place may be met, and one removed before its turn is not.
  */
 static void test_walk_in_parts(void **state)
 {
@@ -59,7 +59,9 @@ static void set_mode(const char *path, mode_t mode)
 	assert_int_equal(chmod(name, mode), 0);
 }
 
-/* A walk's error and what it left out are kept; a walk that fails leaves what was known. */
+/*
+ * A walk's error and its left-out directories are kept; a failed walk keeps the earlier knowledge.
+ */
 static void test_walk_left(void **state)
 {
 	if (geteuid() != 0)

@@ -138,7 +138,7 @@ static void test_kubernetes_systemd(void **state)
 			"cri-containerd-" ID ".scope")) },
 	      { "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" UID_ ".slice",
 		POD(UID) NAMES("\"qos\":\"besteffort\"") },
-	      /* The kubelet told systemd's notation to a runtime that writes cgroups itself. */
+	      /* The kubelet gave systemd's notation to a runtime that writes cgroups itself. */
 	      { "/system.slice/containerd.service/kubepods-besteffort-pod" UID_
 		".slice:cri-containerd:" ID,
 		IDS(ID) POD(UID) NAMES(RUNTIME("containerd") ",\"qos\":\"besteffort\"," UNIT(
@@ -162,7 +162,7 @@ static void test_nested(void **state)
 	      { "/docker/" ID2 "/docker/" ID, IDS(ID) NAMES(RUNTIME("docker")) },
 	      { "/lxc.payload.build/docker/" ID,
 		IDS(ID) NAMES(RUNTIME("docker") ",\"machine\":\"build\"") },
-	      /* The id of what is around it would be a wrong one. */
+	      /* The id of the outer one would be wrong. */
 	      { "/docker/" ID "/lxc/inner", NAMES(RUNTIME("lxc") ",\"machine\":\"inner\"") },
 	      { "/docker/" ID2 "/libpod_parent/libpod-conmon-" ID,
 		IDS(ID2) NAMES(RUNTIME("podman") ",\"monitor_of\":\"" ID "\"") },
@@ -257,7 +257,7 @@ static void test_bounds(void **state)
 
 	assert_memory_equal(&c, &none, sizeof(c));
 	assert_non_null(path);
-	/* Beyond what an offset can hold nothing is read, however well it ends. */
+	/* Beyond the range of an offset nothing is read, however well it ends. */
 	memset(path, 'a', 70000);
 	strcpy(path + 70000 - 15, "/docker.service");
 	path[0] = '/';

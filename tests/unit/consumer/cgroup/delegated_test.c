@@ -69,7 +69,9 @@ static void open_to_all(const char *path)
 	assert_int_equal(chmod(name, 0777), 0);
 }
 
-/* Of what is gone the way is known as far as it is there; root's that others may write to ends it.
+/*
+ * The way to a removed cgroup is known as far as it exists; root's that others may write to ends
+ * it.
  */
 static void test_way_that_ends(void **state)
 {

@@ -15,7 +15,7 @@
 
 #define SOON_NS (2 * NSEC_PER_SEC) /* on a machine that others load */
 
-/* A call that waits for a byte, or for nobody (fd -1). */
+/* A call that waits for a byte, or not at all (fd -1). */
 struct call {
 	struct lookup_call work;
 	int fd;
@@ -88,7 +88,7 @@ static void test_runs(void **state)
 	lookup_pool_stop(a);
 }
 
-/* In parts: it is not there before it has run, and who gives it up finds it late. */
+/* In parts: it is not there before it has run, and a caller that gives it up finds it late. */
 static void test_in_parts(void **state)
 {
 	struct call *c, *held;
@@ -154,8 +154,9 @@ static void test_within_turn(void **state)
 		usleep(1000);
 }
 
-/* Owners who make all their threads wait do not delay a call of the agent's own; its next call
- * does. */
+/*
+ * Owners that block all their threads do not delay a call of the agent's own; its next call does.
+ */
 static void test_own_thread(void **state)
 {
 	struct call *held[LOOKUP_POOL_THREADS], *own;
@@ -192,7 +193,7 @@ static void test_own_thread(void **state)
 }
 
 /*
- * Who waits costs the loop a moment, and his next call none; that of somebody else is served. What
+ * Who waits costs the loop a moment, and his next call none; that of another owner is served. What
  * comes late is kept.
  */
 static void test_late(void **state)

@@ -82,7 +82,10 @@ static void test_job(void **state)
 	close(other);
 }
 
-/* Who closes the connection withdraws the request; who only sends no more gets his answer. */
+/*
+ * Who closes the connection withdraws the request; a client that only stops sending gets its
+ * answer.
+ */
 static void test_job_closed(void **state)
 {
 	int fd = dial(), half = dial();
@@ -102,7 +105,7 @@ static void test_job_closed(void **state)
 	let_jobs_end(false);
 }
 
-/* One more than may be in progress is told so; who asks for something else is served. */
+/* One more than may be in progress is refused; another request is served. */
 static void test_jobs_have_a_wall(void **state)
 {
 	const struct timeval patience = { .tv_sec = 3 };

@@ -186,7 +186,7 @@ static void test_many_clients(void **state)
 }
 
 /* More requests than one round takes, while another client is served in between. */
-/* Each connection has a number of its own, and its end is told. */
+/* Each connection has a number of its own, and its end is reported. */
 static void test_close_is_told(void **state)
 {
 	static const char ask[] = CALL "\"connection\",\"id\":1}\n";
@@ -288,8 +288,8 @@ static nfds_t hung_up(struct pollfd *fds, nfds_t n)
 }
 
 /*
- * How many of six who do not read their answers are sent away; counted before any of them can be
- * slow. 0: this thread was held up for too long to tell.
+ * How many of six clients that do not read their answers are closed; counted before any of them can
+ * be slow. 0: this thread was blocked for too long to know.
  */
 static nfds_t sent_away(void)
 {
@@ -310,7 +310,7 @@ static nfds_t sent_away(void)
 	return clock_mono_ns() < slow_ns ? closed : 0;
 }
 
-/* Answers that nobody reads hold memory: there is a wall for all of them together. */
+/* Unread answers hold memory: there is a wall for all of them together. */
 static void test_unread_answers_have_a_wall(void **state)
 {
 	nfds_t closed = 0;
@@ -396,7 +396,9 @@ static void end_process(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* One user's idle connections lock out nobody: others have their share of places, root any of them.
+/*
+ * One user's idle connections lock out no other user: others have their share of places, root any
+ * of them.
  */
 static void test_places_are_shared(void **state)
 {

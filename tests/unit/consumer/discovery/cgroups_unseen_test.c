@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What cannot be seen of the cgroups is said when it begins and when it grows, and not too often.
- */
+/* Unreadable cgroups are reported when they begin and when they grow, and not too often. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <errno.h>
@@ -65,7 +64,7 @@ static void test_directories(void **state)
 	unread(u, 2);
 	assert_int_equal(lines_after_check(), 1);
 	is_last("cgroups_unreadable", "2", "EACCES");
-	/* It lasts: nothing new. It grows: said, but not at once. */
+	/* It lasts: nothing new. It grows: reported, but not at once. */
 	now_ns += LATER;
 	assert_int_equal(lines_after_check(), 1);
 	unread(u, 3);
@@ -78,7 +77,7 @@ static void test_directories(void **state)
 	is_last("cgroups_unreadable", "4", "EACCES");
 }
 
-/* A user who opens and closes his cgroups as fast as he can gets one line in five minutes. */
+/* A user that opens and closes cgroups as fast as possible gets one line in five minutes. */
 static void test_flapping(void **state)
 {
 	size_t lines;

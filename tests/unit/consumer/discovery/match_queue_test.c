@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Matched processes whose line waits for their mappings. */
+/* Matched processes with a line that waits for their mappings. */
 #include "tests/unit/consumer/testing/group_testing.h"
 
 #include <unistd.h>
@@ -42,7 +42,9 @@ static bool is_announced(uint32_t tgid)
 	return process_find(&fake->a.processes, tgid, fake_start_ns(tgid))->announced;
 }
 
-/* A storm reads no mappings beyond the time of a turn: matched and watched at once, said later. */
+/*
+ * A storm reads no mappings beyond the time of a turn: matched and watched at once, reported later.
+ */
 static void test_storm(void **state)
 {
 	if (!fake)
@@ -67,7 +69,10 @@ static void test_storm(void **state)
 	assert_null(fake->a.discovery.matches.last);
 }
 
-/* Who ends while it waits is said with the reason why no program is known, and then its exit. */
+/*
+ * A process that ends while it waits is reported with the reason of its missing program, and then
+ * its exit.
+ */
 static void test_gone(void **state)
 {
 	_cleanup_json_ json_object *lines = NULL, *line = NULL;
@@ -128,7 +133,7 @@ static void test_rule_gone(void **state)
 	assert_int_equal(fake_count(fake, "process.match"), 0);
 }
 
-/* A start of more processes than a turn has time for: the rest waits, nobody is lost. */
+/* A start of more processes than a turn has time for: the rest waits, none is lost. */
 static void test_scan(void **state)
 {
 	struct task_record tasks[20] = { 0 };
@@ -152,8 +157,8 @@ static void test_scan(void **state)
 }
 
 /*
- * A table full of living processes: whom it has no room for is counted, and a scan is due that
- * finds it when there is room.
+ * A table full of living processes: a process without room is counted, and a scan is due that finds
+ * it when there is room.
  */
 static void test_no_room(void **state)
 {
@@ -194,8 +199,8 @@ static void list_mappings(uint32_t first, uint32_t count)
 }
 
 /*
- * Where the kernel has to be walked: all that matched wait for the one walk, whatever time the turn
- * has, and their lines have what it read; also of one that is told of again.
+ * Where the kernel has to be walked: all matched ones wait for the one walk, with any time of the
+ * turn, and their lines have its result; also for one that is reported again.
  */
 static void test_walk(void **state)
 {
@@ -218,7 +223,7 @@ static void test_walk(void **state)
 	line = fake_last(fake, "process.match");
 	assert_string_equal(fake_text(line, "exe"), "/srv/node");
 	assert_false(mappings_queue_has_rest(&fake->a.queue));
-	/* What is known is said at once, though the turn is over. */
+	/* Known programs are reported at once, though the turn is over. */
 	spend_turn();
 	fake_rules(fake, OTHER_RULES);
 	fake_rules(fake, RULES);
@@ -261,7 +266,7 @@ static void test_walk_after_scan(void **state)
 	d->scan.stage = SCAN_NONE;
 }
 
-/* Who is there and is listed by no walk is told of, with the reason why no program is known. */
+/* A living process that no walk lists is reported, with the reason of its missing program. */
 static void test_walk_in_vain(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;

@@ -55,7 +55,7 @@ static unsigned int step_to_end(void)
 	return turns;
 }
 
-/* The line and the watch wait for the path, and what comes of the process waits behind it. */
+/* The line and the watch wait for the path, and later events of the process wait behind it. */
 static void test_process(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -93,7 +93,7 @@ static void test_match_line(void **state)
 	assert_string_equal(fake_text(line, "found"), "fork");
 }
 
-/* A cgroup that nobody finds: its process is told of without a path. */
+/* A cgroup that no walk finds: its process is reported without a path. */
 static void test_not_found(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -114,7 +114,7 @@ static void test_not_found(void **state)
 	assert_non_null(known(101));
 }
 
-/* A cgroup that a rule selects, and that an event tells of without its path. */
+/* A cgroup that a rule selects, and that an event reports without its path. */
 static void test_cgroup(void **state)
 {
 	char rules[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who ends, who only leaves, and what is said and kept of them. */
+/* Processes that end, those that only leave, and their lines and state. */
 #include "tests/unit/consumer/testing/group_testing.h"
 
 #include <bpf/bpf.h>
@@ -63,7 +63,7 @@ static void list_one(uint32_t tgid, uint64_t cgroup_id, const char *comm)
 	fake_tasks(fake, &task, 1);
 }
 
-/* The process lives and was said to have left for that reason, and not to have ended. */
+/* The process lives and was reported as left for that reason, and not as ended. */
 static void assert_left(const char *reason, size_t count)
 {
 	_cleanup_json_ json_object *line = fake_last(fake, "process.left");
@@ -75,8 +75,8 @@ static void assert_left(const char *reason, size_t count)
 }
 
 /*
- * Only an end is an end: who takes another name or goes to another cgroup has left, and is there at
- * once when it comes back, with what it has mapped by then.
+ * Only an end is an end: a process with another name or cgroup has left, and is there at once when
+ * it comes back, with its present mappings.
  */
 static void test_left_and_back(void **state)
 {
@@ -96,7 +96,7 @@ static void test_left_and_back(void **state)
 	assert_left("renamed", 1);
 	fake_event(fake, EVENT_RENAME, 100, group.id, "node");
 	assert_int_equal(fake_count(fake, "process.match"), 2);
-	/* No event tells of a move: the scan lists it elsewhere. */
+	/* No event reports a move: the scan lists it elsewhere. */
 	list_one(100, other.id, "node");
 	fake_scan(fake);
 	assert_left("moved", 2);
@@ -117,7 +117,7 @@ static void test_left_and_back(void **state)
 	fake_cgroup_remove(&other);
 }
 
-/* Neither does a rule that is taken away end anybody, nor the last one. */
+/* Neither does a removed rule end a process, nor the last one. */
 static void test_left_by_its_rule(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -136,7 +136,7 @@ static void test_left_by_its_rule(void **state)
 	assert_non_null(process_find(&fake->a.processes, 100, fake_start_ns(100))->watch);
 }
 
-/* Within a scope of the loader who is not listed may live outside of it. */
+/* Within a scope of the loader an unlisted process may live outside of it. */
 static void test_not_seen(void **state)
 {
 	if (!fake)
@@ -169,7 +169,7 @@ static void test_dead_leave_no_target(void **state)
 		fake_event(fake, EVENT_EXIT, tgid, group.id, "node");
 		assert_int_equal(target_flags(tgid), ~0u);
 	}
-	/* One whose exit was not reported: the scan does not list it. */
+	/* One without a reported exit: the scan does not list it. */
 	fake_event(fake, EVENT_FORK, 99, group.id, "node");
 	fake_scan(fake);
 	assert_int_equal(target_flags(99), ~0u);

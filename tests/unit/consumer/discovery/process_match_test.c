@@ -33,7 +33,7 @@ static uint32_t slot_in_kernel(uint64_t cgroup_id)
 	return entry.flags & WATCH_OWN ? entry.slot : NO_SLOT;
 }
 
-/* As if what has come loose there had been so for BINDING_LINGER_NS. */
+/* As if loose bindings there had been so for BINDING_LINGER_NS. */
 static void linger_passes(uint64_t cgroup_id)
 {
 	struct watch *w = watch_of(cgroup_id);
@@ -104,7 +104,7 @@ static void test_two_in_one(void **state)
 	assert_int_equal(fake->control.armed, 0);
 	assert_int_equal(fake_count(fake, "process.exit"), 2);
 	assert_int_equal(fake_count(fake, "watch.stop"), 1);
-	/* A second exit of the same process says nothing more. */
+	/* A second exit of the same process adds nothing. */
 	fake_event(fake, EVENT_EXIT, 101, group.id, "node");
 	assert_int_equal(fake_count(fake, "process.exit"), 2);
 }
@@ -214,7 +214,7 @@ static void test_scan(void **state)
 	assert_non_null(watch_of(group.id));
 	line = fake_last(fake, "process.match");
 	assert_string_equal(fake_text(line, "found"), "scan");
-	/* A scan that finds the same says nothing new. */
+	/* A scan that finds the same adds nothing. */
 	fake_scan(fake);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	/* What is listed no more has gone, though its exit was lost. */
@@ -271,7 +271,7 @@ static void test_bad_records(void **state)
 	assert_non_null(watch_of(group.id));
 }
 
-/* A new set without the rule ends what only it kept, one with the same rule does not. */
+/* A new set without the rule ends watches that only it kept, one with the same rule does not. */
 static void test_rules_change(void **state)
 {
 	struct task_record task = {
@@ -363,7 +363,7 @@ static void start_as(uint32_t tgid, uint32_t uid)
 	fake_drain_events(fake);
 }
 
-/* One user's flood of a rule's name leaves lines to the other; what is left out is told. */
+/* One user's flood of a rule's name leaves lines to the other; the left-out lines are counted. */
 static void test_lines_left_out(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -379,7 +379,7 @@ static void test_lines_left_out(void **state)
 	assert_false(process_find(&fake->a.processes, 119, fake_start_ns(119))->announced);
 	start_as(200, 0);
 	assert_int_equal(fake_count(fake, "process.match"), 9);
-	/* The end of one whose start was not said is not said either, but counted. */
+	/* The end of one without a reported start is not reported either, but counted. */
 	fake_event(fake, EVENT_EXIT, 119, group.id, "node");
 	assert_int_equal(fake_count(fake, "process.exit"), 0);
 	assert_int_equal(fake->a.budget.lines.left_out, 13);
@@ -393,7 +393,7 @@ static void test_lines_left_out(void **state)
 	assert_string_equal(fake_text(left_out, "process.exit"), "1");
 }
 
-/* Whose start was left out is told of when a scan finds it in a later minute. */
+/* A process with a left-out start is reported when a scan finds it in a later minute. */
 static void test_said_later(void **state)
 {
 	struct task_record tasks[2] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A scan that cannot read everything: which watches it ends, which it makes, and what it says. */
+/* A scan that cannot read everything: the watches that it ends and makes, and its lines. */
 #include "tests/unit/consumer/testing/group_testing.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static void set_mode(const char *file, mode_t mode)
 	assert_int_equal(chmod(name, mode), 0);
 }
 
-/* The consumer's user has no right but what the modes give. */
+/* The consumer's user has only the rights of the modes. */
 static void scan(void)
 {
 	assert_int_equal(seteuid(65534), 0);
@@ -81,7 +81,7 @@ static void closed_stays(const char *file, mode_t closed, mode_t open)
 	assert_int_equal(fake->a.cgroups.unknown.count, 1);
 	assert_int_equal(fake->a.cgroups.unknown.error, -EACCES);
 	assert_string_equal(fake->a.cgroups.unknown.example, group.path);
-	/* Who opens it again is looked at again. */
+	/* One that is opened again is read again. */
 	set_mode(file, open);
 	leave_empty();
 	scan();
@@ -124,8 +124,8 @@ static void test_closed_is_taken(void **state)
 }
 
 /*
- * What the kernel lists in a cgroup outweighs what a file says of it: a watch that a scan ended
- * would be made again by the scan that its end asks for, ten times a second.
+ * The kernel's list of a cgroup outweighs a file of it: a watch that a scan ended would be made
+ * again by the scan that its end asks for, ten times a second.
  */
 static void test_listed_stays(void **state)
 {
@@ -143,7 +143,7 @@ static void test_listed_stays(void **state)
 	fake_tasks(fake, &task, 1);
 	see_populated();
 	w = watch_here();
-	/* Nobody is there by cgroup.procs, and by its path it is no cgroup at all. */
+	/* There is no process by cgroup.procs, and by its path it is no cgroup at all. */
 	leave_empty();
 	strcpy(w->path + 1, "gone");
 	for (int i = 0; i < 5; i++)
@@ -151,7 +151,7 @@ static void test_listed_stays(void **state)
 	assert_ptr_equal(watch_here(), w);
 	assert_int_equal(fake_count(fake, "watch.start"), 1);
 	assert_int_equal(fake_count(fake, "watch.stop"), 0);
-	/* Once the kernel lists nobody the files decide. */
+	/* Once the kernel lists none the files decide. */
 	fake_tasks(fake, NULL, 0);
 	scan();
 	assert_null(watch_here());
@@ -185,8 +185,8 @@ static void list_many(void)
 #define NODE "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}]}"
 
 /*
- * A scan ends with its time and goes on in the next turn: it misses nobody who is listed late, lets
- * go of whom nobody lists, and keeps who began meanwhile, whom its list cannot have.
+ * A scan ends with its time and goes on in the next turn: it misses no late entry of the list,
+ * drops unlisted processes, and keeps those that began in the meantime, which its list cannot have.
  */
 static void test_in_parts(void **state)
 {
@@ -239,7 +239,7 @@ static void test_new_rules_meanwhile(void **state)
 	assert_null(known(101));
 }
 
-/* Who asks while a scan runs gets one of his own behind it. */
+/* A request while a scan runs gets one of its own after it. */
 static void test_asked_meanwhile(void **state)
 {
 	struct discovery *d = &fake->a.discovery;

@@ -34,7 +34,7 @@ static struct rule_preview *begin(const char *text, size_t max)
 	return v;
 }
 
-/* The matches, and what is left out. */
+/* The matches, and the left-out ones. */
 static json_object *matches_of(const struct rule_preview *v, struct rule_preview_left *ret_left)
 {
 	struct json_tokener *tokener = json_tokener_new();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A rule set on its way into force: what switches, what is kept, and that a bad one changes
- * nothing. */
+/*
+ * A rule set on its way into force: the switch, the kept state, and that a bad one changes nothing.
+ */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
@@ -93,7 +94,7 @@ static void test_switch(void **state)
 	assert_int_equal(fake->control.events_on, 0);
 }
 
-/* One rule more than the kernel's tables hold: nothing has changed, and a line says so. */
+/* One rule more than the kernel's tables hold: nothing has changed, and a line reports it. */
 static void test_too_many(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -158,7 +159,7 @@ static void test_processes(void **state)
 	assert_ptr_equal(p->rule, &fake->a.active.set->rules->rules[1]);
 	assert_non_null(p->watch);
 	assert_int_equal(fake_count(fake, "watch.stop"), 0);
-	assert_int_equal(fake_count(fake, "process.match"), 1); /* nothing new to be said */
+	assert_int_equal(fake_count(fake, "process.match"), 1); /* nothing new to be reported */
 	fake_rules(fake, SET(ONE("db", "postgres")));
 	assert_null(p->rule);
 	assert_null(p->watch);
@@ -241,7 +242,7 @@ static void test_file(void **state)
 	assert_string_equal(fake_text(line, "source") + 5, path);
 }
 
-/* The line says that the file is at fault, and why. */
+/* The line names the file as the cause, with the reason. */
 static void expect_unread(const char *why)
 {
 	_cleanup_json_ json_object *line = fake_last(fake, "rules.rejected");
@@ -288,7 +289,7 @@ static void test_bad_file(void **state)
 	fault = json_object_array_get_idx(json_object_object_get(line, "faults"), 0);
 	assert_memory_equal(fake_text(fault, "pointer"), "/rules/0/match", 14);
 	assert_int_equal(number(fault, "line"), 1);
-	/* The status says so until the file is right. */
+	/* The status reports it until the file is right. */
 	assert_true(fake->a.discovery.refused.since_ns > 0);
 	assert_int_equal(fake->a.discovery.refused.faults, number(line, "fault_count"));
 	assert_non_null(strstr(fake->a.discovery.refused.first, ": /rules/0/match: "));

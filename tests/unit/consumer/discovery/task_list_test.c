@@ -53,7 +53,7 @@ static void test_many(void **state)
 	assert_int_equal(task_list_open(&fake->a.pins, 0, &list), -ENOENT);
 }
 
-/* Where nobody matches, empty records end a read: the list pauses there once its time is over. */
+/* Without a match, empty records end a read: the list pauses there once its time is over. */
 static void test_pauses(void **state)
 {
 	struct task_record tasks[3 * TASKS_AT_ONCE + 1] = { 0 }, task;
@@ -74,7 +74,7 @@ static void test_pauses(void **state)
 	assert_int_equal(task.tgid, 7);
 }
 
-/* Each list has its trie; between its reads the word is what the others expect. */
+/* Each list has its trie; between its reads the word has the value that the others expect. */
 static void test_tries(void **state)
 {
 	struct task_record task = { .tgid = 5 };

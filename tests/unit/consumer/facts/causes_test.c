@@ -82,7 +82,7 @@ static void test_cpu_quota(void **state)
 	says(&c, NULL);
 }
 
-/* What held the cgroup up is named by what it was at the trigger, with what became of it. */
+/* The limit is named by its value at the trigger, with its later change. */
 static void test_quota_that_changes(void **state)
 {
 	struct facts_phases p = {};
@@ -126,7 +126,7 @@ static void test_cpu_quota_for_a_moment(void **state)
 	says(&c, "CPU quota of 40 % used up: 0.18 s throttled in 3.5 s");
 }
 
-/* A long onset, of which most was calm, does not thin out what the capture counted. */
+/* A long onset, with mostly calm time, does not dilute the capture's counts. */
 static void test_cpu_quota_after_a_long_onset(void **state)
 {
 	struct facts_phases p = {};
@@ -202,7 +202,7 @@ static void test_neighbour(void **state)
 	/* Many small ones. */
 	n = (struct causes_cpus){ "/a", 900, 3000, 900, 2000, 2, 2 };
 	says(&c, "other cgroups had 1.5 of 2 CPUs while this cgroup waited, /a 0.5 of them");
-	/* Too little to make anybody wait, or less than half of the cgroup's own. */
+	/* Too little to block a thread, or less than half of the cgroup's own. */
 	n = (struct causes_cpus){ "/a", 499, 499, 10, 2000, 2, 2 };
 	says(&c, NULL);
 	n = (struct causes_cpus){ "/a", 700, 700, 1401, 2000, 2, 2 };

@@ -86,7 +86,9 @@ static void test_kinds(void **state)
 	assert_false(disk_of("vda1")->swap);
 }
 
-/* A disk that is not listed is counted; the file of a loop device is on what is in front there. */
+/*
+ * A disk that is not listed is counted; the file of a loop device is on the frontmost mount there.
+ */
 static void test_below(void **state)
 {
 	expect_below("vda", NULL, NULL);
@@ -158,7 +160,7 @@ static void test_find(void **state)
 	assert_int_equal(facts_disks_find(NULL, 254, 1), -1);
 }
 
-/* Devices that stand on each other in a circle, as no kernel tells, end the walk too. */
+/* Devices that stand on each other in a circle, which no kernel reports, end the walk too. */
 static void test_circle(void **state)
 {
 	struct facts_disks d;

@@ -88,7 +88,7 @@ static void test_changed(void **state)
 	     "\"reason\":\"the cgroup was removed: its last reading before that is the end\"}]}");
 }
 
-/* Those of the machine are nobody's. */
+/* Those of the machine have no owner. */
 static void test_host(void **state)
 {
 	static char path[] = "/api";
@@ -103,7 +103,7 @@ static void test_host(void **state)
 	     "\"phases\":{\"during\":{\"ms\":2000,\"pswpin\":4,\"free_pages\":7}}}");
 }
 
-/* What could not be read is said, and no phase of it is written. */
+/* Unreadable files are reported, and no phase of them is written. */
 static void test_missing(void **state)
 {
 	static char path[] = "/api";

@@ -93,7 +93,7 @@ static void test_all_phases(void **state)
 	assert_int_equal(value, 60);
 	assert_int_equal(ms, facts_phases_ms(f, FACTS_ONSET, FACTS_CPU) +
 				     facts_phases_ms(f, FACTS_DURING, FACTS_CPU));
-	/* Of what was not read in a phase nothing is said; 0 would be a lie. */
+	/* Values that were not read in a phase are absent; 0 would be a lie. */
 	assert_false(facts_phases_get(f, FACTS_BEFORE, FACT_CPU_PERIODS, &value));
 	assert_true(facts_phases_get(f, FACTS_DURING, FACT_CPU_PERIODS, &value));
 	assert_int_equal(value, 20);
@@ -223,8 +223,7 @@ static void test_since(void **state)
 	facts_phases_free(f);
 }
 
-/* Where many cgroups are watched a reading may be minutes old: then it tells nothing of an onset.
- */
+/* Where many cgroups are watched a reading may be minutes old: then it has no onset. */
 static void test_old_reading(void **state)
 {
 	struct facts_phases *f;

@@ -56,7 +56,7 @@ static void test_unified(void **state)
 	facts_place_done(&place);
 }
 
-/* On a hybrid host it is what /proc/PID/cgroup says of the processes. */
+/* On a hybrid host it comes from /proc/PID/cgroup of the processes. */
 static void test_hybrid(void **state)
 {
 	struct facts_place place;

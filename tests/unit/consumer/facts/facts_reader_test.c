@@ -96,7 +96,7 @@ static void test_hybrid(void **state)
 	facts_reader_read(&reader, "/api", &place, FACTS_CHEAP, &f);
 	assert_int_equal(f.error[FACTS_FILE_V1_CPU_STAT], -EXDEV);
 	facts_place_done(&place);
-	/* Nobody knows in which v1 cgroup the processes are. */
+	/* The v1 cgroup of the processes is not known. */
 	place.source[FACTS_CPU].where = FACTS_V1;
 	facts_reader_read(&reader, "/api", &place, FACTS_CHEAP, &f);
 	assert_int_equal(f.error[FACTS_FILE_V1_CPU_STAT], -ESRCH);
@@ -127,7 +127,7 @@ static void test_above(void **state)
 	is_at(&place, FACTS_IO, "/a.slice/api");
 	is_at(&place, FACTS_PIDS, "/a.slice/api");
 	facts_place_done(&place);
-	/* Who may not swap is not bounded by that: the limit above counts. */
+	/* A cgroup without swap is not bounded by that: the limit above counts. */
 	put_file("/a.slice/api/memory.high", "max\n");
 	assert_int_equal(facts_reader_place(&reader, "/a.slice/api", &place), 0);
 	is_at(&place, FACTS_MEMORY, "/a.slice");

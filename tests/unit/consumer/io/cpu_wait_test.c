@@ -69,7 +69,7 @@ static void test_waits(void **state)
 	close(fd);
 }
 
-/* Without the kernel's figures the time is none, as the header says. */
+/* Without the kernel's figures the time is none, as in the header. */
 static void test_none(void **state)
 {
 	assert_int_equal(cpu_wait_ns(-1), 0);

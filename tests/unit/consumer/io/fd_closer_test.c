@@ -11,7 +11,7 @@
 #define MANY 300
 #define SLOW 60 /* of about 10 ms each */
 
-/* Descriptors that say at their other end when they are closed. */
+/* Descriptors that report at their other end when they are closed. */
 static void make_pipes(int (*pipes)[2], size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -96,8 +96,8 @@ static size_t left_at_once(int fds[SLOW])
 }
 
 /*
- * The caller does not wait for them, or none would be left, and a short end says how many are.
- * Some tries: this thread may be held up for longer than they all take.
+ * The caller does not wait for them, or none would be left, and a short end counts the rest. Some
+ * tries: this thread may be held up for longer than they all take.
  */
 static void test_slow_ones(void **state)
 {

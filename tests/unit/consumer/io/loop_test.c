@@ -96,7 +96,7 @@ static void test_remove_inside(void **state)
 	}
 }
 
-/* A silenced source is not even told of a hang-up, which epoll(7) otherwise always reports. */
+/* A silenced source does not even get a hang-up, which epoll(7) otherwise always reports. */
 static void dawdle(void *context, uint32_t events)
 {
 	assert_false(turn_is_over());
@@ -105,7 +105,7 @@ static void dawdle(void *context, uint32_t events)
 	count(context, events);
 }
 
-/* The longest turn is told once, and what is told is at least what one call took. */
+/* The longest turn is reported once, and is at least the time of one call. */
 static void test_longest_turn(void **state)
 {
 	struct fixture *f = *state;

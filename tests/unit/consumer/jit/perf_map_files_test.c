@@ -102,7 +102,7 @@ static size_t held(const struct fixture *f)
 	return n;
 }
 
-/* A process that was met is named after its end; one that was not says that it is that. */
+/* A process that was met is named after its end; one that was not is marked so. */
 static void test_gone(void **state)
 {
 	struct fixture *f = *state;
@@ -185,7 +185,7 @@ static void test_again(void **state)
 	}
 	end_process(f);
 	assert_int_equal(given(f, &f->self, &reason), 0);
-	assert_int_equal(reason, REASON_NO_PERF_MAP); /* not that nobody had looked */
+	assert_int_equal(reason, REASON_NO_PERF_MAP); /* not a missing look */
 }
 
 /* Where the host has none the broker is asked, and only there. */
@@ -208,7 +208,7 @@ static void test_borrowed(void **state)
 	assert_int_equal(f->borrows, 2);
 	end_process(f);
 	assert_int_equal(given(f, &f->self, &reason), '7');
-	assert_int_equal(f->borrows, 2); /* it has gone: nobody can help */
+	assert_int_equal(f->borrows, 2); /* it has gone: there is no remedy */
 	close(f->borrowed);
 	unlink(path);
 }

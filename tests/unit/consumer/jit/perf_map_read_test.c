@@ -146,7 +146,7 @@ static void test_kept(void **state)
 	perf_map_files_done(&files);
 }
 
-/* Of a map that is longer than what is read of it, a function without a name may be in the rest. */
+/* Of a map that is longer than its read part, a function without a name may be in the rest. */
 static void test_cut(void **state)
 {
 	struct process_key key = jit_testing_self();

@@ -16,7 +16,10 @@ static int fd;
 
 static int setup(void **state)
 {
-	/* Four times what is entered: an entry that another thread deletes is not free at once. */
+	/*
+	 * Four times the entered elements: an entry that another thread deletes is not free at
+	 * once.
+	 */
 	fd = bpf_map_create(BPF_MAP_TYPE_HASH, "batch", sizeof(uint64_t), sizeof(uint32_t),
 			    4 * ROOM, NULL);
 	return 0;

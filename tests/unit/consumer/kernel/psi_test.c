@@ -227,7 +227,7 @@ static void test_history_backwards(void **state)
 	psi_history_done(&h);
 }
 
-/* The newest that is old enough, else the oldest; and what stays of it in other room. */
+/* The newest that is old enough, else the oldest; and the rest of it in other room. */
 static void test_history_since_resize(void **state)
 {
 	struct psi_history h = {};

@@ -50,7 +50,7 @@ static uint32_t *header(struct fake *f, unsigned long pos)
 	return (uint32_t *)(f->data + (pos & (f->ring.size - 1)));
 }
 
-/* Writes a record whose bytes count up from `first`; returns its position. */
+/* Writes a record with bytes that count up from `first`; returns its position. */
 static unsigned long produce(struct fake *f, size_t bytes, uint8_t first, uint32_t bits)
 {
 	unsigned long pos = f->producer;
@@ -99,7 +99,7 @@ static void take_slowly(void *context, const void *record, size_t bytes)
 	usleep(20000);
 }
 
-/* A drain ends when its time is over, says so, and the next one goes on behind it. */
+/* A drain ends when its time is over, reports it, and the next one goes on after it. */
 static void test_budget(void **state)
 {
 	struct fake f;
@@ -197,7 +197,7 @@ static void produce_one_more(struct fake *f)
 	produce(f, 24, 100, 0);
 }
 
-/* A record committed after the first look is found by the second: nobody would wake us for it. */
+/* A record committed after the first look is found by the second: no wake-up would come for it. */
 static void test_two_passes(void **state)
 {
 	struct fake f;
@@ -285,7 +285,7 @@ static void test_lying_position(void **state)
 	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 0);
 	assert_int_equal(f.ring.bad, 1);
 	assert_int_equal(f.consumer, f.producer);
-	/* Behind us: the consumer goes where the producer says it is. */
+	/* Behind us: the consumer goes to the producer's position. */
 	f.producer = 50 * SIZE;
 	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 0);
 	assert_int_equal(f.ring.bad, 2);

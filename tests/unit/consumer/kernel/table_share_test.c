@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose share of a table an element that is removed goes back to. */
+/* The share of a table that a removed element goes back to. */
 #include "tests/unit/runner/unit.h"
 
 #include "consumer/kernel/pinned_maps.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session.start as the socket hands it on: what is refused and why, and what a granted one starts.
+/*
+ * session.start as the socket hands it on: refusals and their reasons, and the session of a granted
+ * one.
  */
 #include "tests/unit/consumer/testing/group_testing.h"
 
@@ -155,7 +157,7 @@ static void end_session(struct session *s)
 	assert_int_equal(fake->a.sessions.count, 0);
 }
 
-/* A granted one: its answer, its line and its session say the same. */
+/* A granted one: its answer, its line and its session agree. */
 static struct session *expect_session(const char *params, uint64_t during_ms)
 {
 	_cleanup_json_ json_object *result = NULL, *line = NULL;
@@ -197,7 +199,7 @@ static void test_rule(void **state)
 	s = expect_session("{\"rule\":\"api\"}", 1500);
 	assert_string_equal(s->result->rule->name, "api");
 	w = watch_of_session(s);
-	/* A second one on the same watch is held back, and told when it may come. */
+	/* A second one on the same watch is held back, with the time to retry. */
 	assert_int_equal(ask("{\"rule\":\"api\"}", &result, &error), CONTROL_HELD);
 	data = parsed(&error.data);
 	assert_string_equal(fake_text(data, "reason"), "session_running");
@@ -361,7 +363,7 @@ static struct control_job *begin_for_pid(struct control_error *error)
 	return job;
 }
 
-/* Goes on with the job in turns that are over at once; returns what the last one returned. */
+/* Goes on with the job in turns that are over at once; returns the last one's value. */
 static int step_job(struct control_job *job, unsigned int most, struct control_error *error)
 {
 	struct jsonw result;
@@ -380,8 +382,8 @@ static int step_job(struct control_job *job, unsigned int most, struct control_e
 }
 
 /*
- * A process in the root cgroup is found among all, in turns. Whoever closes the connection before
- * leaves nothing behind.
+ * A process in the root cgroup is found among all, in turns. A client that closes the connection
+ * before leaves nothing behind.
  */
 static void test_root_pid(void **state)
 {
@@ -408,7 +410,7 @@ static void test_root_pid(void **state)
 		if (fake->a.sessions.running[i])
 			end_session(fake->a.sessions.running[i]);
 	assert_int_equal(fake->a.watches.count, 0);
-	/* Nobody lists it: it has ended. */
+	/* It is not listed: it has ended. */
 	fake_tasks(fake, tasks, 1);
 	job = begin_for_pid(&error);
 	assert_int_equal(step_job(job, 1000, &error), -1);
@@ -453,7 +455,7 @@ static void test_request_leaves_no_trace(void **state)
 	assert_false(target.flags & TARGET_MATCHED);
 }
 
-/* All slots are taken: said so, and nothing of the attempt is left. */
+/* All slots are taken: reported, and nothing of the attempt is left. */
 static void test_no_slot(void **state)
 {
 	const struct rule *rule;

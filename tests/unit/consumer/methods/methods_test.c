@@ -94,7 +94,7 @@ static void expect_error(json_object *answer, enum control_code code)
 	assert_null(json_object_object_get(answer, "result"));
 }
 
-/* Whoever may only read may change nothing, whatever a method is called. */
+/* A client that may only read may change nothing, whatever a method is called. */
 static void test_table(void **state)
 {
 	static const char *const reading[] = { "status", "rules.get", "rules.check", "watches",
@@ -167,7 +167,7 @@ static void test_status(void **state)
 	at(result, "symbols");
 }
 
-/* What rules.get gives is a rule set that says the same again. */
+/* The result of rules.get is an equal rule set. */
 static void test_get(void **state)
 {
 	_cleanup_json_ json_object *answer = NULL, *again = NULL, *set = NULL;
@@ -202,7 +202,7 @@ static bool empty(int fd)
 	return bpf_map_get_next_key(fd, NULL, &key) < 0;
 }
 
-/* A check says what is wrong or what would match, and changes nothing. */
+/* A check reports faults or matches, and changes nothing. */
 static void test_check(void **state)
 {
 	_cleanup_json_ json_object *fine = NULL, *faulty = NULL, *none = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose lines about processes are whose: by place, and by user within it. */
+/* The owners of lines about processes: by place, and by user within it. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/output/event_budget.h"

@@ -211,13 +211,13 @@ static void test_dropped(void **state)
 	struct jsonw w;
 	int queued = 0;
 
-	/* A queue that is full says so to who puts. */
+	/* A full queue reports it to the caller. */
 	for (int i = 0; i < 100000 && queued == i; i++) {
 		event_line_begin(&lines, &w, "error", NULL);
 		jsonw_string_n(&w, "pad", path, sizeof(path) - 1);
 		queued += event_line_end(&lines, &w);
 		if (i == 0) {
-			/* Stopped: nobody takes lines from the queue any more. */
+			/* Stopped: no thread takes lines from the queue any more. */
 			output_queue_stop(lines.output, 5000);
 		}
 	}

@@ -42,7 +42,7 @@ static void test_read(void **state)
 	assert_true(host.cgroup_mode == CGROUP_UNIFIED || host.cgroup_mode == CGROUP_HYBRID);
 }
 
-/* Without cgroup2 the mode says what there is, and nothing else is touched. */
+/* Without cgroup2 the mode has the present hierarchy, and nothing else is touched. */
 static void test_no_cgroup2(void **state)
 {
 	struct host host, before;
@@ -69,7 +69,7 @@ UNIT_TESTS(host)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_no_cgroup2), /* last: it changes what the process sees */
+		cmocka_unit_test(test_no_cgroup2), /* last: it changes the process's view */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void test_shared(void **state)
 	}
 }
 
-/* A line that would take more than its part is not kept, and what was there stays. */
+/* A line that would take more than its part is not kept, and the earlier ones stay. */
 static void test_long_line(void **state)
 {
 	static const char head[] = "{\"boot_id\":\"b\",\"session\":\"0000000000000007\",\"";

@@ -34,7 +34,7 @@ static unsigned int take(const char *rule, uint64_t owner, unsigned int count)
 	return granted;
 }
 
-/* Each has half of what the others left, and all together never more than there is. */
+/* Each has half of the others' rest, and all together never more than the budget. */
 static void test_halves(void **state)
 {
 	unsigned int all = 0;
@@ -67,7 +67,7 @@ static void tell(void *context, const struct line_rule *rule)
 	memcpy(told->name, rule->name, sizeof(told->name));
 }
 
-/* At the end of the minute each rule's loss is told once; then all begins anew. */
+/* At the end of the minute each rule's loss is reported once; then all begins anew. */
 static void test_minute(void **state)
 {
 	struct told told = { 0 };

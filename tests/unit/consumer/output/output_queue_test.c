@@ -111,7 +111,7 @@ static void test_stopped_reader(void **state)
 	close(fd);
 }
 
-/* The end does not wait longer than told for a reader that stopped, and counts what is left. */
+/* The end does not wait longer than its limit for a reader that stopped, and counts the rest. */
 static void test_stop_times_out(void **state)
 {
 	struct output_queue_stats stats;
@@ -209,7 +209,10 @@ static bool has_ended(const struct output *o, int timeout_ms)
 	return poll(&p, 1, timeout_ms) == 1;
 }
 
-/* The reader of a pipe without a name ends: nobody can come in its place. One with a name may. */
+/*
+ * The reader of a pipe without a name ends: no other thread can take its place. One with a name
+ * may.
+ */
 static void test_ended_for_good(void **state)
 {
 	int saved = dup(STDOUT_FILENO), p[2], fifo, reader;

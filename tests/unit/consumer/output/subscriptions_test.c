@@ -90,7 +90,7 @@ static void test_there_are_few(void **state)
 	for (int i = 0; i < SUBSCRIPTIONS_MAX; i++)
 		assert_int_equal(subscriptions_open(s, 7, clock_mono_ns(), &id), 0);
 	assert_int_equal(subscriptions_open(s, 7, clock_mono_ns(), &id), -EBUSY);
-	/* Nobody asked for 10 s: all are given up. */
+	/* No request for 10 s: all are given up. */
 	assert_int_equal(
 		subscriptions_open(s, 7, clock_mono_ns() + SUBSCRIPTIONS_NS + 1000000000, &id), 0);
 }
@@ -105,7 +105,7 @@ static void test_forgotten_ones_cost_no_memory(void **state)
 	assert_int_equal(subscriptions_take(s, 7, id, clock_mono_ns(), &w), -ENOENT);
 }
 
-/* Who goes away without a word holds no place, and nobody asks for another one's lines. */
+/* A client that disappears holds no place, and no client gets another one's lines. */
 static void test_ends_with_its_connection(void **state)
 {
 	uint64_t a, b, c;

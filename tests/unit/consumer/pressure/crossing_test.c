@@ -112,7 +112,7 @@ static void test_after_pause(void **state)
 	assert_non_null(compare(&t));
 }
 
-/* The kernel says that the stall was within a window; the points are seconds apart. */
+/* The kernel reports that the stall was within a window; the points are seconds apart. */
 static void test_by_trigger(void **state)
 {
 	const struct threshold t = { .way = THRESHOLD_TRIGGER, .stall_ms = 300, .window_ms = 1000 };

@@ -46,7 +46,7 @@ static void had_read(struct watch *w, uint64_t ago_ns, uint64_t total_us)
 	had_read_of(w, RESOURCE_CPU, ago_ns, total_us);
 }
 
-/* The totals decide whether what the kernel tells starts a session. */
+/* The totals decide whether a notice of the kernel starts a session. */
 static void test_notice(void **state)
 {
 	static const char *const when[] = { CPU(200, 2000) };
@@ -74,7 +74,7 @@ static void test_notice(void **state)
 			3500);
 }
 
-/* The kernel told before it was so, and is silent for a window: the readings until then find it. */
+/* The kernel reported it too early, and is silent for a window: the readings until then find it. */
 static void test_early_notice(void **state)
 {
 	static const char *const when[] = { CPU(200, 2000) };
@@ -183,8 +183,10 @@ static void switch_pressure(const char *word)
 	close(fd);
 }
 
-/* The cgroup lives, and its pressure is switched off, then on: both are noticed, and it is said
- * once. */
+/*
+ * The cgroup lives, and its pressure is switched off, then on: both are noticed, and it is reported
+ * once.
+ */
 static void test_switched_off(void **state)
 {
 	static const char *const when[] = { CPU(200, 2000) };
@@ -223,7 +225,9 @@ static void test_switched_off(void **state)
 	assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_TRIGGER);
 }
 
-/* What the kernel did not tell, the next reading finds: when one of its windows must have crossed.
+/*
+ * The next reading finds a crossing that the kernel did not report: when one of its windows must
+ * have crossed.
  */
 static void test_reading(void **state)
 {
@@ -275,7 +279,7 @@ static void test_reading_apart(void **state)
 	assert_int_equal(h->count, 2);
 }
 
-/* 200 ms more of stall than a window ago, as the kernel tells it. */
+/* 200 ms more of stall than a window ago, as the kernel reports it. */
 static void notice_of(struct watch *w, enum resource resource, uint64_t from_us)
 {
 	struct threshold *t = pressure_testing_of(w)->thresholds;
@@ -304,7 +308,7 @@ static struct watch *push_two_resources(const char *other)
 
 /*
  * Pressure that goes on in the session that it began triggers nothing, also when the same rule was
- * pushed meanwhile. Pressure of another resource is a trigger: held back, and said.
+ * pushed meanwhile. Pressure of another resource is a trigger: held back, and reported.
  */
 static void test_goes_on_in_its_session(void **state)
 {

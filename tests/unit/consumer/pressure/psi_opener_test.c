@@ -8,7 +8,7 @@
 #include "shared/broker/broker.h"
 #include "shared/tools/clock.h"
 
-/* Equal thresholds share one descriptor; watch.start says by what each resource is followed. */
+/* Equal thresholds share one descriptor; watch.start has the way that each resource is followed. */
 static void test_shared(void **state)
 {
 	static const char *const when[] = {
@@ -59,7 +59,7 @@ static int fd_of(const struct watch *w, uint32_t stall_ms)
 	return -1;
 }
 
-/* A change of rules keeps the triggers of what stays, and closes the others. */
+/* A change of rules keeps the triggers of unchanged thresholds, and closes the others. */
 static void test_change(void **state)
 {
 	struct watch *w;
@@ -114,7 +114,7 @@ static void test_turns(void **state)
 	assert_int_equal(opener->left, PSI_OPENER_TURN);
 }
 
-/* Without a broker the scan follows, and says why; when it comes, the triggers do. */
+/* Without a broker the scan follows, and has the reason; when it comes, the triggers do. */
 static void test_no_broker(void **state)
 {
 	static const char *const when[] = { CPU(200, 1000) "," CPU(200, 2000) };
@@ -143,7 +143,7 @@ static void test_no_broker(void **state)
 	pressure_testing_drained();
 	assert_int_equal(opened, 4);
 	assert_true(opener->set >= 1);
-	/* The window of 1 s is taken from who is privileged only. */
+	/* The window of 1 s is accepted from a privileged opener only. */
 	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_CPU].by_trigger,
 			 opener->power == PSI_TRIGGER_PRIVILEGED ? 2 : 1);
 	assert_int_equal(fake->a.pressure.scan.every_ns,
@@ -246,7 +246,7 @@ static void test_rate(void **state)
 	assert_int_equal(opener->set, 2);
 }
 
-/* Above the limit the scan serves the rest, a line says so once; freed ones are used. */
+/* Above the limit the scan serves the rest, a line reports it once; freed ones are used. */
 static void test_limit(void **state)
 {
 	static const char *const when[] = { CPU(200, 2000) "," CPU(300, 2000) "," CPU(400, 2000) };

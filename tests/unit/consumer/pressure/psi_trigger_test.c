@@ -76,7 +76,7 @@ static bool privileged(void)
 	return strtoull(at + 7, NULL, 16) >> 24 & 1; /* CAP_SYS_RESOURCE */
 }
 
-/* Against the kernel: what it takes from this process is what is learnt of it. */
+/* Against the kernel: its answer to this process shows the privilege. */
 static void test_kernel(void **state)
 {
 	enum psi_trigger_power power = PSI_TRIGGER_POWER_UNKNOWN;
@@ -99,7 +99,7 @@ static void test_kernel(void **state)
 	assert_int_equal(psi_trigger_arm(readable, false, 0, 2000, &power), -EBADF);
 }
 
-/* Each has its own sentence; only what may pass is tried again. */
+/* Each has its own sentence; only a trigger that may pass is tried again. */
 static void test_refusals(void **state)
 {
 	static const int errors[] = { -ENOTCONN, -EACCES, -EINVAL, -EBUSY,  -EOPNOTSUPP, -ENODEV,

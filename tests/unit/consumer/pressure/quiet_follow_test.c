@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which readings of a watch's CPU time begin sessions, and what the lines say. */
+/* The readings of a watch's CPU time that begin sessions, and their lines. */
 #include "tests/unit/consumer/testing/group_testing.h"
 
 #include <stdio.h>
@@ -137,7 +137,7 @@ static void test_held(void **state)
 	assert_int_equal(fake->a.triggers.held, 4);
 }
 
-/* Who falls quiet three times an hour does so by habit. */
+/* A cgroup that falls quiet three times an hour does so by habit. */
 static void test_habit(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;

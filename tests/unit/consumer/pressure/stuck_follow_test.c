@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which threads count as stuck, by what the recorder's looks found, and what begins a session. */
+/* The threads that count as stuck, by the recorder's looks, and the begin of a session. */
 #include "tests/unit/consumer/testing/group_testing.h"
 
 #include <stdio.h>
@@ -161,7 +161,7 @@ static void test_shares(void **state)
 	assert_int_equal(fake_count(fake, "session.start"), 0);
 }
 
-/* Who is idle, waits for a CPU, never ran, or ran long ago is not stuck. */
+/* A thread that is idle, waits for a CPU, never ran, or ran long ago is not stuck. */
 static void test_idle(void **state)
 {
 	if (!fake)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes whose mappings a walk over all tasks reads. */
+/* Processes with mappings that a walk over all tasks reads. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
@@ -108,7 +108,7 @@ static void test_not_used(void **state)
 	assert_false(mappings_queue_is_used(queue));
 }
 
-/* One walk reads all who wait, and of nobody else. */
+/* One walk reads all waiting processes, and no other. */
 static void test_one_walk(void **state)
 {
 	struct process *p;
@@ -134,7 +134,7 @@ static void test_one_walk(void **state)
 	assert_false(mappings_queue_has_rest(queue));
 }
 
-/* Whom the map has no room for waits for the next walk; that is counted, and nobody is lost. */
+/* A process without room in the map waits for the next walk; that is counted, and none is lost. */
 static void test_full(void **state)
 {
 	size_t answered = 0;
@@ -153,7 +153,7 @@ static void test_full(void **state)
 	assert_int_equal(count_asked(), 0);
 }
 
-/* A map that somebody else has filled is emptied. */
+/* A map that another consumer has filled is emptied. */
 static void test_filled(void **state)
 {
 	const struct asked_process value = { 0 };
@@ -169,7 +169,7 @@ static void test_filled(void **state)
 	assert_int_equal(count_asked(), 0);
 }
 
-/* Who is not listed has ended, or its mappings change: then it is tried in some walks. */
+/* An unlisted process has ended, or its mappings change: then it is tried in some walks. */
 static void test_unlisted(void **state)
 {
 	struct process *here;
@@ -237,7 +237,7 @@ static void test_younger(void **state)
 	assert_int_equal(p->maps.count, 2);
 }
 
-/* Who has ended meanwhile gets nothing, and is nowhere any more. */
+/* A process that has ended in the meantime gets nothing, and is nowhere any more. */
 static void test_gone(void **state)
 {
 	struct process *p, *q;

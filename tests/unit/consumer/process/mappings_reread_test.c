@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose mappings are read once more, and when. */
+/* Processes with mappings that are read once more, and when. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/process/mappings_reread.h"
@@ -54,7 +54,7 @@ static void test_young(void **state)
 	assert_int_equal(r->count, 0);
 }
 
-/* Whose mappings were read just now waits a moment. */
+/* A process with fresh mappings waits a moment. */
 static void test_unmapped(void **state)
 {
 	static struct module module = { .holds = 1 };
@@ -80,7 +80,7 @@ static void test_unmapped(void **state)
 	assert_int_equal(r->count, 1);
 }
 
-/* A bounded number; who has gone and been freed meanwhile is passed over. */
+/* A bounded number; a process that was freed in the meantime is skipped. */
 static void test_full(void **state)
 {
 	struct mappings_reread *r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When mappings are read, and whose a sample is looked up in. */
+/* When mappings are read, and the mappings that a sample is looked up in. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
@@ -87,7 +87,7 @@ static void ask_too_soon(struct process *p,
 	assert_int_equal(p->maps.items[0].start, 0x10000);
 }
 
-/* Read once, and again only when what is asked for is younger; never more often than the wall. */
+/* Read once, and again only for a younger request; never more often than the wall. */
 static void test_map(void **state)
 {
 	struct process *p;
@@ -114,7 +114,7 @@ static void test_map(void **state)
 	p->tried_ns -= 200 * NSEC_PER_MSEC;
 	assert_true(process_mappings_read(&fake->a.mappings, p, first + 1));
 	assert_int_equal(p->maps.items[0].start, 0x20000);
-	/* Of one that has gone, what was read before is what there is. */
+	/* A gone process has its earlier mappings. */
 	p->tried_ns = 0;
 	p->gone_ns = clock_mono_ns();
 	assert_true(process_mappings_read(&fake->a.mappings, p, UINT64_MAX));
@@ -231,8 +231,7 @@ static void test_exec(void **state)
 	assert_int_equal(process_mappings_at(p, 1999, 0)->items[0].start, 0x10000);
 }
 
-/* Whose image a sample is of counts more than its time; mappings of no image that is known are
- * none. */
+/* The image of a sample counts more than its time; mappings of no image that is known are none. */
 static void test_images(void **state)
 {
 	struct process *p;
@@ -242,7 +241,7 @@ static void test_images(void **state)
 	p = made(100, 5);
 	write_image(0x10000, 7);
 	assert_true(process_mappings_read(&fake->a.mappings, p, 0));
-	/* Another image of which no event told: what was read is kept for what is still to come. */
+	/* Another image without an event: the earlier mappings are kept for late samples. */
 	write_image(0x30000, 8);
 	p->tried_ns = 0;
 	assert_true(process_mappings_read(&fake->a.mappings, p, UINT64_MAX));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which rule a process matched at a tick, by what the sample says and by what is known here. */
+/* The rule that a process matched at a tick, by the sample and by the consumer's knowledge. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/process/process_rule.h"
@@ -86,7 +86,7 @@ static void test_named_by_the_kernel(void **state)
 	is_id(s, NULL, OUTER, RULE_ID_NONE);
 }
 
-/* What the consumer knows holds where the sample says nothing else. */
+/* The consumer's knowledge holds where the sample has none. */
 static void test_known_here(void **state)
 {
 	struct process p = { .tgid = 100 };
@@ -104,7 +104,7 @@ static void test_known_here(void **state)
 	is_rule(matched(EXACT), &p, OUTER, EXACT);
 }
 
-/* Without a name that matches the cgroup alone may do, also of whom nobody has heard. */
+/* Without a matching name the cgroup alone may do, also for an unknown process. */
 static void test_by_cgroup(void **state)
 {
 	struct sample s = { .tgid = 100, .tid = 100, .rule = NO_SLOT };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel side's entry of a process says. */
+/* The kernel side's entry of a process. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
@@ -74,7 +74,7 @@ static void test_target(void **state)
 	p->rule = NULL;
 }
 
-/* Mapped or not, and the table: each leaves the rest as it is. Nobody is made by that. */
+/* Mapped or not, and the table: each leaves the rest as it is. No entry is made by that. */
 static void test_set(void **state)
 {
 	struct target target = { .flags = TARGET_MATCHED, .rule = 3 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is who over reuse of pids and exit, and who is queued. */
+/* The identity of processes over reuse of pids and exit, and the queue. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <errno.h>
@@ -134,7 +134,7 @@ static void test_queue(void **state)
 	assert_null(process_take_read(&all));
 }
 
-/* Who is freed leaves the queue, wherever it stands. */
+/* A freed process leaves the queue, wherever it stands. */
 static void test_queue_freed(void **state)
 {
 	for (uint32_t freed = 1; freed <= 3; freed++) {

@@ -60,7 +60,7 @@ static void test_publish(void **state)
 	json_object_put(line);
 }
 
-/* Nothing new: the same table, asked for more rarely. Something new: another, said no more. */
+/* Nothing new: the same table, asked for more rarely. Something new: another, reported no more. */
 static void test_renew(void **state)
 {
 	struct process *p;
@@ -70,7 +70,7 @@ static void test_renew(void **state)
 	p = unwind_testing_published(&t, 100, 0, 77);
 	unwind_testing_renew(&t, p);
 	assert_int_equal(p->unwind.table, 1);
-	assert_int_equal(t.tables[0].quiet_ns, 0); /* nobody had asked */
+	assert_int_equal(t.tables[0].quiet_ns, 0); /* there was no request */
 	for (int i = 0; i < 20; i++) {
 		p->unwind.left = true;
 		unwind_testing_renew(&t, p);
@@ -89,7 +89,7 @@ static void test_renew(void **state)
 	assert_int_equal(fake_count(t.fake, "process.unwind"), 1);
 }
 
-/* By frame pointers alone: another table is made, without rows, and that is said. */
+/* By frame pointers alone: another table is made, without rows, and that is reported. */
 static void test_rule(void **state)
 {
 	static const struct rule fp = { .name = "fp", .unwind = RULE_UNWIND_FP };
@@ -155,8 +155,8 @@ static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t add
 }
 
 /*
- * A child that nobody could read is in its parent's mappings, also when the parent has gone and
- * until the table is filled for another; what it inherited stays its own until it has another.
+ * A child without a reading is in its parent's mappings, also when the parent has gone and until
+ * the table is filled for another; what it inherited stays its own until it has another.
  */
 static void test_child(void **state)
 {
@@ -194,7 +194,8 @@ static void test_child(void **state)
 	child->rule = NULL;
 }
 
-/* Whether a sample of p at that time, walked or not, says that the kernel side refuses its table.
+/*
+ * Whether a sample of p at that time, walked or not, shows that the kernel side refuses its table.
  */
 static bool refused(struct process *p, uint32_t flags, uint64_t time_ns)
 {
@@ -206,7 +207,7 @@ static bool refused(struct process *p, uint32_t flags, uint64_t time_ns)
 	return yes;
 }
 
-/* A table that the kernel side refuses (an execve that nobody told of) is made anew. */
+/* A table that the kernel side refuses (an execve without an event) is made anew. */
 static void test_not_walked(void **state)
 {
 	struct process *p;
@@ -220,7 +221,7 @@ static void test_not_walked(void **state)
 	assert_true(p->unwind.shape != 0);
 	assert_true(refused(p, 0, clock_mono_ns()));
 	assert_int_equal(p->unwind.shape, 0);
-	/* Until the mappings are read again, which may not be at once, each one says so. */
+	/* Until the mappings are read again, which may not be at once, each one shows it. */
 	assert_true(refused(p, 0, clock_mono_ns()));
 	unwind_testing_fill(&t, 78, 1, 1);
 	unwind_testing_renew(&t, p);
@@ -252,7 +253,7 @@ static void test_left(void **state)
 	assert_null(process_find(&t.fake->a.processes, 100, 5));
 }
 
-/* More processes than tables: who waits gets the one of who is gone. */
+/* More processes than tables: a waiting process gets the table of a gone one. */
 static void test_full(void **state)
 {
 	struct process *p[UNWIND_TESTING_TABLES + 1];
@@ -280,7 +281,7 @@ static bool is_never_done(const struct process *p)
 }
 
 /*
- * More processes than tables, which nobody uses: a newcomer that sleeps takes none away, and makes
+ * More processes than tables, without samples: a newcomer that sleeps takes none away, and makes
  * none change hands. One that is sampled takes one.
  */
 static void test_sleepers(void **state)

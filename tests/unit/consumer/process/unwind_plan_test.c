@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each mapping is walked by, and what of it the kernel side is told. */
+/* The way that each mapping is walked, and the part for the kernel side. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <poll.h>
@@ -114,7 +114,7 @@ static uint64_t shape_of(const struct mappings *m, enum rule_unwind by)
 	return shape;
 }
 
-/* The same shape for the same mappings, another for what differs in anything. */
+/* The same shape for the same mappings, another for any difference. */
 static void test_shape(void **state)
 {
 	struct mapping item = own_mapping(symbols);
@@ -183,7 +183,7 @@ static void test_cut(void **state)
 	free(items);
 }
 
-/* Code without a file has what is left, most of it first; with any left out it is not "table". */
+/* Code without a file has the rest, most of it first; with any left out it is not "table". */
 static void test_cut_anonymous(void **state)
 {
 	size_t count = 2 * UNWIND_RANGES - 40;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose tables and rows give way, with memory for the kernel side's maps. */
+/* The owners of tables and rows that give way, with memory for the kernel side's maps. */
 #include "tests/unit/consumer/testing/unwind_testing.h"
 
 #include <signal.h>
@@ -104,7 +104,7 @@ static void test_tables(void **state)
 	assert_int_equal(service->unwind.table, 2);
 	assert_false(has_table(flooder[1]));
 	assert_int_equal(owner->held[SHARE_TABLES], UNWIND_TESTING_TABLES - 1);
-	/* Two to one: the next would have as many, so nobody gives way. */
+	/* Two to one: the next would have as many, so none gives way. */
 	assert_false(has_table(follow(301, SERVICE, 0, 200)));
 	assert_int_equal(owner->held[SHARE_TABLES], UNWIND_TESTING_TABLES - 1);
 	/* Not even where they were not used for a minute. */
