@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * verifier: loads each program of the BPF object on the running kernel and prints, one row per
- * program, the instructions that the verifier walked, the time it took, and what came out. Root.
- * Exits 1 when one is refused, with the end of the verifier's log of that one.
+ * program, the instructions that the verifier walked, the time it took, and the result. Root. Exits
+ * 1 when one is refused, with the end of the verifier's log of that one.
  */
 #include <stdio.h>
 #include <stdlib.h>

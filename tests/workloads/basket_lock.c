@@ -2,8 +2,8 @@
 /*
  * basket_lock SECONDS PERCENT [CALM_SECONDS LATER_PERCENT [LATER_SECONDS]]: a shop that is busy for
  * PERCENT of a CPU, for CALM_SECONDS; then for LATER_PERCENT, for LATER_SECONDS, then as before. At
- * 0 percent another thread holds the lock of the baskets: nobody works, and no pressure shows it.
- * Stack: main > serve_customers > handle_request > compute_checkout; hold_baskets has the lock.
+ * 0 percent another thread holds the lock of the baskets: no thread works, and no pressure shows
+ * it. Stack: main > serve_customers > handle_request > compute_checkout; hold_baskets has the lock.
  */
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * churn SECONDS [A_SECOND [LIFE_MS]]: A_SECOND children a second, each of which spins LIFE_MS in
- * spin_short_life and is gone: processes that die before anybody can ask who they were.
+ * spin_short_life and is gone: processes that die before they can be identified.
  */
 #include <signal.h>
 

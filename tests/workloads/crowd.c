@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * crowd SECONDS threads|processes N: N threads, or processes of this name, that sleep; says "there"
- * once all are. crowd SECONDS births N A_SECOND: N children of this name that end at once, A_SECOND
- * of them a second (0: as fast as it goes); prints how many there were. crowd SECONDS deploys N
- * A_SECOND NAMES: the same with programs, each in a file of its own that takes the place of the one
- * NAMES before it, and that live for LIFE_MS.
+ * crowd SECONDS threads|processes N: N threads, or processes of this name, that sleep; prints
+ * "there" once all are. crowd SECONDS births N A_SECOND: N children of this name that end at once,
+ * A_SECOND of them a second (0: as fast as it goes); prints how many there were. crowd SECONDS
+ * deploys N A_SECOND NAMES: the same with programs, each in a file of its own that takes the place
+ * of the one NAMES before it, and that live for LIFE_MS.
  */
 #include <fcntl.h>
 #include <pthread.h>

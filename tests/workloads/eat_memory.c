@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * eat_memory SECONDS MIB [CALM_SECONDS]: a service that answers requests while calm and then keeps
- * what it should have dropped: MIB in all, at 64 MiB a second, and works on what it has. Under a
+ * memory that it should have dropped: MIB in all, at 64 MiB a second, and works on it. Under a
  * limit of less it is killed. Stack: main > serve_requests > hoard_pages.
  */
 #include <sys/mman.h>

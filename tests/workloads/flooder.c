@@ -2,7 +2,7 @@
 /*
  * flooder SECONDS HOW NAME: what a hostile user does to an agent that looks for NAME, as fast as it
  * goes. rename: takes NAME and drops it again. fork: children of that name that are gone at once.
- * exec: children that become this program, whose file must be called so.
+ * exec: children that become this program; its file must have this name.
  */
 #include <string.h>
 #include <sys/prctl.h>

@@ -2,7 +2,7 @@
 /*
  * lock_holds SECONDS FILE: threads that wait for locks, each for known times. "writer-1" holds the
  * lock of an index for 60 ms at a time, in flush_index, while "reader-" threads want it; "queue-"
- * threads stand behind each other for a short one; "timed" waits for a word that nobody writes.
+ * threads stand behind each other for a short one; "timed" waits for a word that is never written.
  * FILE gets a line for every wait, as it begins and as it ends: name, address of the lock, tid,
  * begin and end in ns of CLOCK_MONOTONIC; the end is 0 when the wait begins, and the begin of the
  * second line is the exact one, since it takes time to write the first.

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (fork() == 0) {
 		prctl(PR_SET_PDEATHSIG, 9);
-		/* Elsewhere than in the parent, whose mapping the child has too. */
+		/* Elsewhere than in the parent: the child has that mapping too. */
 		wait_at("child", share(fd));
 		return 0;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lock_patterns SECONDS FILE: locks that threads wait for in four ways. "herd-" threads want a lock
- * whose release wakes all who wait, and one of them gets it. "job-" threads wait on a condition
- * variable for work that comes by itself. "step-" threads are woken together, and each of them has
- * work. "turn-" threads stand behind each other for a mutex. FILE gets a line for each: name and
- * address of the word that they wait for (of the job- threads the condition variable, which has the
- * word in it).
+ * that wakes all waiters at its release, and one of them gets it. "job-" threads wait on a
+ * condition variable for work that comes by itself. "step-" threads are woken together, and each of
+ * them has work. "turn-" threads stand behind each other for a mutex. FILE gets a line for each:
+ * name and address of the word that they wait for (of the job- threads the condition variable,
+ * which has the word in it).
  */
 #include "workload.h"
 
@@ -35,7 +35,7 @@ static void futex(uint32_t *word, int operation, uint32_t value)
 	syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-/* CPU time of the thread: how long it runs, whoever else wants the CPU. */
+/* CPU time of the thread: how long it runs, with any other users of the CPU. */
 static uint64_t run_ns(void)
 {
 	struct timespec time;

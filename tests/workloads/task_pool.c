@@ -2,8 +2,8 @@
 /*
  * task_pool SECONDS WORKERS CALM_SECONDS SLOW HOW: threads "worker-0", ... that wait in take_task
  * for tasks of a queue, of which one comes each 10 ms. For CALM_SECONDS each is done at once. Then
- * tasks are slow, in call_billing, SLOW of them at a time; HOW says what such a task does for 900
- * ms: sleep   it sleeps result  it waits in await_result, on a condition variable, for a task that
+ * tasks are slow, in call_billing, SLOW of them at a time; HOW is the activity of such a task for
+ * 900 ms: sleep it sleeps result it waits in await_result, on a condition variable, for a task that
  * stands in the queue
  */
 #include "workload.h"
@@ -37,7 +37,9 @@ NAMED static bool take_task(void)
 	return is_slow;
 }
 
-/* Nobody tells of a result: the task that would is behind others, as long as anybody waits. */
+/*
+ * No result is reported: the task that would report one is behind others, as long as a task waits.
+ */
 NAMED static void await_result(void)
 {
 	struct timespec until;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thrash_memory SECONDS FILE [CALM_SECONDS]: a cache whose working set outgrows its limit. It reads
- * FILE (made by the caller, larger than the memory limit) through a mapping: the first 8 MiB while
- * calm, all of it afterwards, so that under the limit each page has to be read again and again. The
- * page cache is dropped first, so that the pages count for this program's cgroup. Stack: main >
- * serve_cache > answer_lookups > reread_working_set.
+ * thrash_memory SECONDS FILE [CALM_SECONDS]: a cache with a working set that outgrows its limit. It
+ * reads FILE (made by the caller, larger than the memory limit) through a mapping: the first 8 MiB
+ * while calm, all of it afterwards, so that under the limit each page has to be read again and
+ * again. The page cache is dropped first, so that the pages count for this program's cgroup. Stack:
+ * main > serve_cache > answer_lookups > reread_working_set.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -3,9 +3,9 @@
  * timed_waits SECONDS FILE [SCRATCH]: threads that each wait for one kind of thing, by the kind's
  * name: "w-sleep", "w-lock", ... Into FILE, which should be in memory, each thread writes the
  * moments (ns of CLOCK_MONOTONIC) between which it was blocked, through a mapping, so that it waits
- * for nothing else: a struct track for each. A wait ends when the thread is runnable again: what it
- * ran and what it was in the queue for a CPU is taken off. SCRATCH is a file on a disk that
- * "w-fsync" writes and "w-fault" maps. "mayfly" threads are born and end all the time.
+ * for nothing else: a struct track for each. A wait ends when the thread is runnable again: CPU
+ * time and time in the queue are subtracted. SCRATCH is a file on a disk that "w-fsync" writes and
+ * "w-fault" maps. "mayfly" threads are born and end all the time.
  */
 #include "workload.h"
 
@@ -75,7 +75,7 @@ static uint64_t served_ns(int schedstat)
 	return (uint64_t)ran.tv_sec * 1000000000ull + (uint64_t)ran.tv_nsec + delay;
 }
 
-/* A moment, and what the thread had been served until then. */
+/* A moment, and the thread's CPU time until then. */
 struct moment {
 	uint64_t ns, served_ns, apart_ns;
 };
@@ -167,7 +167,7 @@ static void wait_child(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* The lock is held for a while by each of those who want it. */
+/* Each thread that wants the lock holds it for a while. */
 static void wait_convoy(void)
 {
 	pthread_mutex_lock(&convoy);
@@ -277,7 +277,7 @@ static void *run_slow(void *context)
 	return NULL;
 }
 
-/* Holds the lock, and feeds those who read, in turns of known length. */
+/* Holds the lock, and feeds the readers, in turns of known length. */
 static void *run_feeder(void *context)
 {
 	pthread_setname_np(pthread_self(), "w-feeder");

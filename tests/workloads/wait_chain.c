@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * wait_chain SECONDS FILE END [SCRATCH]: threads that wait for each other in a chain, in rounds of
- * known times: "api-7" wants the lock of an index, which "index-3" has, who wants that of a log,
- * which "writer-1" has meanwhile; END says what the writer does with it, or who is waited for
- * instead:
- *   sleep   the writer sleeps
- *   run     it runs
- *   disk    it writes SCRATCH and syncs
- *   pipe    it reads from a pipe what "feeder-2" writes after a while
- *   socket  it asks another process, "catalog", over a unix socket, which answers after a while
- *   child   it waits for a child, "sorter", which runs for a while
- *   cycle   it wants the lock of the index in turn, until its time is up: a deadlock
- * FILE gets a line for each wait: name, tid, lock or what else, begin and end in ns of
- * CLOCK_MONOTONIC.
+ * known times: "api-7" wants the lock of an index, which "index-3" has, and it wants that of a log,
+ * which "writer-1" has meanwhile; END is the writer's activity with it, or the thread that is
+ * waited for instead: sleep the writer sleeps run it runs disk it writes SCRATCH and syncs pipe it
+ * reads from a pipe what "feeder-2" writes after a while socket it asks another process, "catalog",
+ * over a unix socket, which answers after a while child it waits for a child, "sorter", which runs
+ * for a while cycle it wants the lock of the index in turn, until its time is up: a deadlock FILE
+ * gets a line for each wait: name, tid, lock or what else, begin and end in ns of CLOCK_MONOTONIC.
  */
 #include "workload.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * waits SECONDS FILE: one thread for each kind of wait, each in a function that says which, from
- * the start to the end: nap_on_purpose sleeps; take_ledger_lock waits for the lock that
+ * waits SECONDS FILE: one thread for each kind of wait, each in a function with the name of the
+ * wait, from the start to the end: nap_on_purpose sleeps; take_ledger_lock waits for the lock that
  * hold_ledger_lock holds; read_empty_pipe, receive_no_answer, ask_catalog (a unix socket, in poll),
- * poll_for_work, select_for_work and wait_for_child wait for what never comes; sync_journal writes
- * FILE and syncs it again and again. Stack of each: begin_thread > FUNCTION. Writes "ready" when
- * all are there.
+ * poll_for_work, select_for_work and wait_for_child wait for an event that never comes;
+ * sync_journal writes FILE and syncs it again and again. Stack of each: begin_thread > FUNCTION.
+ * Writes "ready" when all are there.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * workload.h: what the test programs share: arguments under walls, a deadline that always ends
- * them, and attributes that keep the telling function names on the stack. Header only, so that each
- * program stays one file.
+ * workload.h: what the test programs share: arguments within limits, a deadline that always ends
+ * them, and attributes that keep the function names on the stack. Header only, so that each program
+ * stays one file.
  */
 #ifndef TROCAR_TESTS_WORKLOADS_WORKLOAD_H
 #define TROCAR_TESTS_WORKLOADS_WORKLOAD_H
@@ -60,7 +60,7 @@ static inline uint32_t workload_number(int argc, char **argv, int i, uint32_t fa
 	return (uint32_t)n;
 }
 
-/* The deadline: argument 1, in seconds from now. SIGALRM ends what a system call holds up. */
+/* The deadline: argument 1, in seconds from now. SIGALRM ends a blocked system call. */
 static inline uint64_t workload_deadline(int argc, char **argv, const char *usage)
 {
 	uint32_t seconds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whole command lines against an agent that says what the test wants. CLIENT_TIMEOUT_MS is 3000. */
+/* Whole command lines against an agent with the test's answers. CLIENT_TIMEOUT_MS is 3000. */
 #include "tests/unit/ctl/command_testing.h"
 
 static void test_usage(void **state)
@@ -120,7 +120,7 @@ static void test_answer_too_long(void **state)
 	assert_has(err, "is not the agent");
 }
 
-/* Shapes other than docs/control.md says must not harm. */
+/* Shapes other than those of docs/control.md must do no harm. */
 static void test_odd_results(void **state)
 {
 	static const char *const commands[] = { "status", "watches", "sessions", "rules get",

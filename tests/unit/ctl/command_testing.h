@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * command_testing.h: whole command lines, run in this process against an agent that says what the
- * test wants, once.
+ * command_testing.h: whole command lines, run in this process against an agent with the test's
+ * answers, once.
  */
 #ifndef TROCAR_TESTS_UNIT_CTL_COMMAND_TESTING_H
 #define TROCAR_TESTS_UNIT_CTL_COMMAND_TESTING_H
@@ -35,7 +35,7 @@ static struct exchange {
 	pthread_t thread;
 	const char *answer;
 	size_t bytes;
-	bool hang; /* say nothing more until the client goes */
+	bool hang; /* send nothing more until the client goes */
 	char *request;
 } exchange;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program whose source lines the tests know: by the words at their ends. */
+/* A program with source lines that the tests know: by the words at their ends. */
 #include <stdio.h>
 
 static volatile int sum;
 
-/* The label says where the inlined instruction is; the assembler makes it once. */
+/* The label is at the inlined instruction; the assembler makes it once. */
 static inline __attribute__((always_inline)) void specimen_inlined(int n)
 {
 	__asm__ volatile("specimen_at: .globl specimen_at\n\tnop"); /* line of the instruction */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* specimens_testing.h: the programs of make_specimens, and what they are. */
+/* specimens_testing.h: the programs of make_specimens, and their properties. */
 #ifndef TROCAR_TESTS_UNIT_CTL_SPECIMENS_TESTING_H
 #define TROCAR_TESTS_UNIT_CTL_SPECIMENS_TESTING_H
 

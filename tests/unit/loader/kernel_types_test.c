@@ -12,7 +12,7 @@
 
 static struct btf *kernel, *programs, *copies;
 
-/* Fills `copies` with what a file of kernel_types_fill has. */
+/* Fills `copies` with the types of a file of kernel_types_fill. */
 static void copy(void)
 {
 	char path[KERNEL_TYPES_PATH_BYTES];
@@ -95,7 +95,7 @@ static uint32_t find(const struct btf *btf, const char *name, uint32_t kind)
 	return (uint32_t)id;
 }
 
-/* A struct, by the name that a flavour of it has, with what lies in it and without the rest. */
+/* A struct, by the name that a flavour of it has, with its members' types and without the rest. */
 static void test_small(void **state)
 {
 	int number = btf__add_int(kernel, "int", 4, BTF_INT_SIGNED), inner, far, alias, array, to;

@@ -59,7 +59,7 @@ static void hardens(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* What the loader holds is what the preflight asks for: one name each, in lower case. */
+/* The loader's capabilities are those of the preflight: one name each, in lower case. */
 static void preflight_asks_for_them(void **state)
 {
 	static const struct {

@@ -50,7 +50,7 @@ static void keys_and_filters(void **state)
 	assert_int_equal(find(POLICY_LOADER, "bpf")->filters[0].value, BPF_BTF_GET_NEXT_ID);
 }
 
-/* Every row says why; a process without the call has no row of it. */
+/* Every row has its reason; a process without the call has no row of it. */
 static void reasons_and_gaps(void **state)
 {
 	/* The loader may make a thread, and the broker a process. */

@@ -15,13 +15,13 @@
 #define EXIT_SKIPPED 77 /* as Meson has it: something that it needs is not here */
 #define NOTE_BYTES   16384
 
-/* What the lines of a running test file have said so far. */
+/* The results of a running test file so far. */
 struct progress {
 	const char *file;
 	unsigned int *number; /* of the last case of the program */
 	unsigned int cases, failed;
 	char why[512];	       /* of the next case that is skipped */
-	char note[NOTE_BYTES]; /* the last of what was printed since the last case */
+	char note[NOTE_BYTES]; /* the end of the output since the last case */
 };
 
 static struct unit_file *files;
@@ -73,7 +73,7 @@ static void print_skip(struct progress *p, const char *name)
 	print_case(p, true, name, rest);
 }
 
-/* Keeps the last of what a test has printed; a program that is killed has no line of its own. */
+/* Keeps the end of a test's output; a program that is killed has no line of its own. */
 static void keep_note(struct progress *p, const char *line)
 {
 	size_t had = strlen(p->note), more = strlen(line) + 3;
@@ -245,7 +245,9 @@ static bool is_chosen(const char *name, int argc, char **argv)
 	return !list || !*list;
 }
 
-/* Finds what follows `--args NAME`. Returns how many arguments that is, with the name as first. */
+/*
+ * Finds the words after `--args NAME`. Returns how many arguments that is, with the name as first.
+ */
 static int find_arguments(const char *name, int argc, char **argv, char ***ret_arguments)
 {
 	for (int i = 1; i + 1 < argc; i++) {

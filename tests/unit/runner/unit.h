@@ -40,7 +40,7 @@ void unit_add(struct unit_file *file);
 	}                                                                                      \
 	static int run_tests_of_##file(int argc, char **argv)
 
-/* Skips the running test. `why` goes into its line: what is missing here, and for what. */
+/* Skips the running test. `why` goes into its line: the missing thing, and its use. */
 #define unit_skip(why)                               \
 	do {                                         \
 		print_message("skipped: %s\n", why); \

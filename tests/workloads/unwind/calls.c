@@ -43,7 +43,7 @@ NAMED void tail_target(void)
 	KEEP_FRAME();
 }
 
-/* A jump: no stack can tell that it was here. */
+/* A jump: no stack can show that it was here. */
 NAMED void tail_jumps(void)
 {
 	tail_target();
@@ -61,7 +61,7 @@ NAMED void alloca_leaf(volatile char *room)
 	spin(WORKLOAD_TURNS);
 }
 
-/* Its frame's size is known to nobody before: here the compiler itself needs a frame pointer. */
+/* Its frame's size is not known before: here the compiler itself needs a frame pointer. */
 NAMED void calls_with_alloca(size_t bytes)
 {
 	alloca_leaf(alloca(bytes));

@@ -3,8 +3,8 @@
  * in_turn.c: two libraries of one layout take turns in one place, each for TURN_MS. run_a calls the
  * first, run_b the second.
  *
- *   in_turn text A B: the text of B is mapped over that of A, whose first page stays
- *   in_turn library A B: A is closed before B is opened, and the other way round
+ *   in_turn text A B: the text of B is mapped over that of A, except for the first page in_turn
+ *   library A B: A is closed before B is opened, and the other way round
  *
  * It ends with an error when a library is not where the other one was.
  */

@@ -39,7 +39,9 @@ static pid_t find_first_pid(void)
 	return pid_max > PIDS * (PLACES + 1) ? pid_max - PIDS * (1 + getpid() % PLACES) : 0;
 }
 
-/* A child with the pid of `slot`; 0 in the child; -1: somebody has it, or no right to choose. */
+/*
+ * A child with the pid of `slot`; 0 in the child; -1: it is taken, or there is no right to choose.
+ */
 static pid_t fork_as(size_t slot)
 {
 	pid_t wanted = first_pid + (pid_t)slot;

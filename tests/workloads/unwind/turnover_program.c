@@ -3,8 +3,8 @@
  * turnover_program FOLDER UNTIL_NS SEED DEPTH: works a little itself, then in libraries that it
  * opens and closes one after the other; then becomes another of the programs, at most DEPTH times,
  * or ends. The libraries come to lie at the same place, unless TURNOVER_APART is set. Its thread's
- * name says at each moment which program it is and which library it works in ("turn-a-b"): the
- * kernel puts that into each sample, so that the truth is known of each tick.
+ * name has at each moment the program and the library it works in ("turn-a-b"): the kernel puts
+ * that into each sample, so that the truth is known of each tick.
  */
 #include <dlfcn.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the one who was waited for did meanwhile, link by link, from single waits. */
+/* The activity of awaited threads, link by link, from single waits. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include "tests/unit/consumer/testing/chains_testing.h"
@@ -54,7 +54,7 @@ static void three_threads(void)
 	chains_testing_thread(&t, WRITER, CHAINS_TESTING_TGID, "writer-1", 1000);
 }
 
-/* Each link has what of it lies in the waits of the one before, and no more. */
+/* Each link has only its part within the waits of the one before. */
 static void test_locks_and_a_disk(void **state)
 {
 	const struct chain *chain;
@@ -81,7 +81,7 @@ static void test_locks_and_a_disk(void **state)
 	chains_done(&c);
 }
 
-/* A lock goes through a queue: who had it at each time is the next link, and not who woke. */
+/* A lock goes through a queue: the holder at each time is the next link, and not the waker. */
 static void test_queue_for_one_lock(void **state)
 {
 	const struct chain *chain;
@@ -209,7 +209,7 @@ static void test_ends(void **state)
 	assert_int_equal(end_of(LONG_WAIT_THREAD, 5, ACCOUNT_PIPE), CHAIN_END_OUTSIDE);
 	assert_int_equal(end_of(LONG_WAIT_THREAD, 0, ACCOUNT_PIPE), CHAIN_END_UNKNOWN);
 	assert_int_equal(end_of(LONG_WAIT_SIGNAL, WRITER, ACCOUNT_LOCK), CHAIN_END_SIGNAL);
-	/* The end of a child is a signal for who handles it. */
+	/* The end of a child is a signal for its handler. */
 	assert_int_equal(end_of(LONG_WAIT_SIGNAL, WRITER, ACCOUNT_CHILD), CHAIN_END_RAN);
 	assert_int_equal(end_of(LONG_WAIT_OPEN, 0, ACCOUNT_LOCK), CHAIN_END_OPEN);
 	assert_string_equal(chain_links_end(CHAIN_END_CYCLE), "cycle");
@@ -232,7 +232,7 @@ static void test_cycle(void **state)
 	chains_done(&c);
 }
 
-/* After five links it is cut, and says so. */
+/* After five links it is cut, and marked. */
 static void test_cut(void **state)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g" };
@@ -254,7 +254,7 @@ static void test_cut(void **state)
 	chains_done(&c);
 }
 
-/* Of three ways none has enough: which one is not said. */
+/* Of three ways none has enough: without its identity. */
 static void test_several(void **state)
 {
 	const struct chain *chain;
@@ -286,7 +286,7 @@ static void put_place(uint32_t tgid, const char *comm, uint8_t part, uint8_t jud
 	wait_places_add(&places, &stack, &wait);
 }
 
-/* Who waits for one that has nothing to do waits for work. */
+/* A thread that waits for one that has nothing to do waits for work. */
 static void test_work(void **state)
 {
 	struct chains c;
@@ -303,7 +303,10 @@ static void test_work(void **state)
 	assert_true(c.items[0].idle && c.items[0].links[0].condition);
 	assert_null(chain_links_find(&c, LOCK, NULL));
 	chains_done(&c);
-	/* So does who waits on a condition variable for one that sleeps, but not for a lock. */
+	/*
+	 * So does a thread that waits on a condition variable for a sleeping one, but not for a
+	 * lock.
+	 */
 	t.waits[0].by_tid = WRITER;
 	t.waits[1].tid = WRITER;
 	t.waits[1].part = ACCOUNT_SLEEP;
@@ -340,7 +343,9 @@ static void test_judged(void **state)
 	wait_places_done(&places);
 }
 
-/* A lock is one of its own where several want it; else what waits for it is told by its threads. */
+/*
+ * A lock is one of its own where several want it; else its waiters are reported by their threads.
+ */
 static void test_locks(void **state)
 {
 	struct lock_waited items[] = {
@@ -385,14 +390,14 @@ static void test_many(void **state)
 	assert_true(c.partial);
 	assert_int_equal(c.ns, all_ns);
 	assert_true(c.unwalked_ns > 0 && c.unwalked_ns < all_ns);
-	/* The link has what was walked, and it knows for whom. */
+	/* The link has the walked part, and its awaited thread. */
 	assert_int_equal(c.items[0].links[0].ns, all_ns - c.unwalked_ns);
 	assert_int_equal(c.items[0].count, 2);
 	assert_int_equal(c.items[0].links[1].state, WAIT_BLOCKED + WAIT_SLEEP);
 	chains_done(&c);
 }
 
-/* Waits that found no room are said. */
+/* Waits without room are reported. */
 static void test_partial(void **state)
 {
 	struct chains c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What files say of their code: the runtime that they are, their entry point, their bytes. */
+/* Facts from files about their code: the runtime that they are, their entry point, their bytes. */
 #include "consumer/report/code_files.h"
 
 #include "shared/tools/macro.h"

@@ -19,7 +19,7 @@ static void add(uint64_t address, enum phase phase, bool condition, uint64_t ns)
 	condition_locks_add(&all, &stack, &wait);
 }
 
-/* Most of its looks make it one: it loses who held it, and stays a herd. */
+/* Most of its looks make it one: it loses its holders, and stays a herd. */
 static void test_mark(void **state)
 {
 	struct lock_waited items[] = {
@@ -48,7 +48,7 @@ static void test_mark(void **state)
 	condition_locks_done(&all);
 }
 
-/* Beyond the limit nobody knows it. */
+/* Beyond the limit it is not known. */
 static void test_limit(void **state)
 {
 	struct lock_waited item = { .lock = { .tgid = 7 }, .pattern = LOCK_PATTERN_CONVOY };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether what was read was not in memory yet. */
+/* Whether the data read was not in memory yet. */
 #include "consumer/report/find_cache.h"
 
 #include <stdlib.h>

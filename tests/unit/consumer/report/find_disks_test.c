@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What requests to a disk say of who made threads wait for it. */
+/* The cgroup that made threads wait for a disk, by its requests. */
 #include "consumer/report/find_disks.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static const struct signal_target target;
 
 static struct session_waits waits; /* where */
 
-/* Threads waited `ns` for disks, in a session of 2 s. Returns what was found. */
+/* Threads waited `ns` for disks, in a session of 2 s. Returns the findings. */
 static struct findings search(const struct block_requests *all, const struct call_times *calls,
 			      uint64_t ns)
 {
@@ -86,7 +86,9 @@ static void test_neighbour(void **state)
 	assert_non_null(strstr(f.items[1].says, "; 4095:1048575 did 10 write requests, half of "
 						"them in at most 4.19 ms, 99 of 100 in at most "
 						"4.19 ms"));
-	/* Who moves less than the session itself does, or has less than half, is not to blame. */
+	/*
+	 * A cgroup that moves less than the session itself, or has less than half, is not to blame.
+	 */
 	n->bytes = 9u << 20;
 	f = found(&all);
 	assert_int_equal(f.count, 1);
@@ -94,7 +96,7 @@ static void test_neighbour(void **state)
 	n->bytes = 300u << 20;
 	n->service_ns = 2 * NSEC_PER_SEC - 1;
 	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
-	/* What kernel threads write for somebody that is not known makes nobody a neighbour. */
+	/* Writes of kernel threads for an unknown cgroup make no neighbour. */
 	n->service_ns = 3 * NSEC_PER_SEC;
 	n->row.path = (char *)"/";
 	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
@@ -131,7 +133,7 @@ static void test_served(void **state)
 	waits = (struct session_waits){};
 }
 
-/* Without the signal the disk is all that can be said. */
+/* Without the signal only the disk is known. */
 static void test_unknown(void **state)
 {
 	struct findings f = found(NULL);
@@ -162,7 +164,7 @@ static void test_errors(void **state)
 	assert_string_equal(f.items[0].evidence.value, "4095:1048575");
 	assert_int_equal(f.items[1].cause, FINDING_DISK);
 	assert_int_equal(f.items[1].ns, 2 * NSEC_PER_SEC);
-	/* Nobody waited: it is told all the same. */
+	/* No thread waited: it is reported all the same. */
 	f = search(&all, NULL, 0);
 	assert_int_equal(f.count, 1);
 	assert_int_equal(f.items[0].cause, FINDING_DISK_ERROR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose waits for locks are passed on to the disk, or the CPU, that the holders waited for. */
+/* The waits for locks that are passed on to the disk, or the CPU, that the holders waited for. */
 #include "consumer/report/find_locks.h"
 
 #include "consumer/kernel/pinned_maps.h"
@@ -19,7 +19,7 @@ struct passed {
 };
 
 /*
- * Two threads wait 800 ms each for a lock of that pattern; who has it waits for a disk for `io_ms`
+ * Two threads wait 800 ms each for a lock of that pattern; its holder waits for a disk for `io_ms`
  * of that, and for a CPU the rest.
  */
 static struct passed pass(uint64_t io_ms, enum lock_pattern pattern)
@@ -70,7 +70,7 @@ static void test_passed(void **state)
 	passed = pass(0, LOCK_PATTERN_NONE);
 	assert_int_equal(passed.io_ns, 0);
 	assert_int_equal(passed.queue_ns, 3 * NSEC_PER_SEC);
-	/* A lock with a pattern is a finding of its own, which says what its holder waited for. */
+	/* A lock with a pattern is a finding of its own, with its holder's wait. */
 	passed = pass(600, LOCK_PATTERN_LONG_HOLD);
 	assert_int_equal(passed.io_ns, 0);
 	assert_int_equal(passed.lock_ns, 3 * NSEC_PER_SEC);

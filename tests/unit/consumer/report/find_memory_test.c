@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What reclaim says of who made threads wait for memory, and of writers that are held back. */
+/* The cgroup that made threads wait for memory, by reclaim, and throttled writers. */
 #include "consumer/report/find_memory.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct pinned_maps pins;
 static const struct signal_host host = { .pins = &pins };
 static const struct signal_target target;
 
-/* Threads waited 2 s for memory and 1 s for disks, in a session of 2 s. Returns what was found. */
+/* Threads waited 2 s for memory and 1 s for disks, in a session of 2 s. Returns the findings. */
 static struct findings search(const struct reclaim_times *all, uint64_t *ret_io_ns)
 {
 	struct session_result *session = report_testing_new_session("/a");
@@ -65,7 +65,7 @@ static void test_neighbour(void **state)
 	assert_string_equal(f.items[0].evidence.value, "/batch");
 	assert_int_equal(f.items[1].cause, FINDING_MEMORY);
 	assert_int_equal(f.items[1].ns, NSEC_PER_SEC / 2);
-	/* Less than half of it, none of the session's own, or nobody whose name is known. */
+	/* Less than half of it, none of the session's own, or no cgroup with a known name. */
 	n[1].kind_ns[RECLAIM_DIRECT] = 0;
 	n[1].kind_ns[RECLAIM_COMPACTION] = NSEC_PER_SEC - 1;
 	assert_int_equal(search(&all, &io_ns).items[0].cause, FINDING_MEMORY);
@@ -106,7 +106,7 @@ static void test_pauses(void **state)
 	assert_int_equal(io_ns, 0);
 }
 
-/* Without the signal it is all that can be said. */
+/* Without the signal only this is known. */
 static void test_unknown(void **state)
 {
 	uint64_t io_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of a pool that has no thread to spare. */
+/* The finding of a pool that has no thread to spare. */
 #include "consumer/report/find_pools.h"
 
 #include <netinet/in.h>
@@ -27,7 +27,10 @@ static void add(enum phase phase, const char *fn, const char *caller, uint8_t st
 	pool_places_add(&summary.pools, &stack, &wait, true);
 }
 
-/* Of 5 s of two workers' time 200 ms are at a lock; what waits to be accepted is told of. */
+/*
+ * Of 5 s of two workers' time 200 ms are at a lock; connections that wait to be accepted are
+ * reported.
+ */
 static void test_says(void **state)
 {
 	struct socket_peer p = { .key = { .port = 80,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sockets say of who is slow. */
+/* The slow side, by sockets. */
 #include "consumer/report/find_sockets.h"
 
 #include <netinet/in.h>
@@ -15,7 +15,7 @@ static const struct pinned_maps pins;
 static const struct signal_host host = { .pins = &pins };
 static const struct signal_target target;
 
-/* One thread waited for 4 s for 10.0.0.5:5432; the session lasted 10 s. Returns what was found. */
+/* One thread waited for 4 s for 10.0.0.5:5432; the session lasted 10 s. Returns the findings. */
 static struct findings found(const struct socket_peers *peers, bool waits)
 {
 	static const struct look_on on = { .protocol = IPPROTO_TCP,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of findings: which are told, in which order, and what is left. */
+/* The list of findings: the reported ones, their order, and the rest. */
 #include "consumer/report/findings.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static const char *get(json_object *object, const char *key)
 	return json_object_get_string(json_object_object_get(object, key));
 }
 
-/* The most time first, what ran last; of one cause the larger; little is not told. */
+/* The most time first, CPU time last; of one cause the larger; little is not reported. */
 static void test_order(void **state)
 {
 	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC, NSEC_PER_SEC }, .certain = true };
@@ -76,7 +76,7 @@ static void test_order(void **state)
 	json_object_put(object);
 }
 
-/* A wait that names nobody comes behind all others, unless a chain says who. */
+/* A wait without a culprit comes after all others, unless a chain has one. */
 static void test_vague(void **state)
 {
 	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC, NSEC_PER_SEC, NSEC_PER_SEC } };
@@ -122,7 +122,7 @@ static void test_bounds(void **state)
 	json_object_put(object);
 }
 
-/* In a short line there are fewer, and what is left out counts as unexplained. */
+/* In a short line there are fewer, and the left-out ones count as unexplained. */
 static void test_room(void **state)
 {
 	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC } };
@@ -145,7 +145,7 @@ static void test_room(void **state)
 	jsonw_done(&w);
 }
 
-/* The selector has what it was given, and bytes from outside stay JSON. */
+/* The selector has its own members, and bytes from outside stay JSON. */
 static void test_evidence(void **state)
 {
 	struct findings all = { .time_ns = { NSEC_PER_SEC } };

@@ -105,7 +105,7 @@ static void test_leaf_and_caller(void **state)
 	free(s);
 }
 
-/* Whoever looks a file up by its build-id needs all of it, also of mold's 32 bytes. */
+/* A lookup of a file by its build-id needs all of it, also of mold's 32 bytes. */
 static void test_long_build_id(void **state)
 {
 	struct stack *s = new_stack(0, 1);

@@ -251,7 +251,7 @@ static void test_user(void **state)
 }
 
 /*
- * A signal's handler did not call what it interrupted, nor was it called by the code that it
+ * A signal's handler did not call the interrupted function, nor was it called by the code that it
  * returns to. In executable memory that is named by addresses, both are looked up where they are.
  */
 static void test_interrupted(void **state)

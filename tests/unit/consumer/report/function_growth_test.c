@@ -119,7 +119,7 @@ static void test_rate(void **state)
 	assert_int_equal(grown.share_pct, 86);
 	assert_int_equal(grown.stalled_pct, 26);
 	assert_int_equal(grown.calm_pct, 0);
-	/* Of few samples during, nothing is said. */
+	/* With few samples during, nothing is reported. */
 	growth.samples[GROWTH_STALLED] = FUNCTION_GROWTH_SAMPLES - 1;
 	assert_false(function_growth_find(&growth, 2000, 1000, &grown));
 }

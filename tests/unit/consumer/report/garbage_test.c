@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose CPU time is a collector's. */
+/* The CPU time of a collector. */
 #include "consumer/report/garbage.h"
 
 #include <stdio.h>

@@ -49,7 +49,7 @@ static void test_lock(void **state)
 	assert_string_equal(w.frame->fn, "ProcSleep");
 	assert_string_equal(w.callers[0], "heap_update");
 	assert_null(w.callers[1]);
-	/* On its way there it waits for a page: that is what it waits for. */
+	/* On its way there it waits for a page: that is its wait. */
 	w = judge(WAIT_BLOCKED + WAIT_IO, names, ARRAY_SIZE(names));
 	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IO);
 }
@@ -129,7 +129,10 @@ static struct known_wait judge_futex(int operation, const char *module)
 	return w;
 }
 
-/* Who wants the mutex back in pthread_cond_wait waits for a lock, where the operation proves it. */
+/*
+ * A thread that wants the mutex back in pthread_cond_wait waits for a lock, where the operation
+ * proves it.
+ */
 static void test_mutex_of_a_condition(void **state)
 {
 	static const char libc[] = "/usr/lib/x86_64-linux-gnu/libc.so.6";

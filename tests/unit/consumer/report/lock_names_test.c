@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names for locks: variables of a mapped file, locks elsewhere, and files that tell nothing. */
+/* Names for locks: variables of a mapped file, locks elsewhere, and files without symbols. */
 #include "consumer/report/lock_names.h"
 
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static void expect_said(const struct lock_name *name, const char *said)
 	assert_string_equal(text, said);
 }
 
-/* Variables are named with the offset in them, and what is not in the file's data is not. */
+/* Variables are named with the offset in them, and addresses outside of the file's data are not. */
 static void test_variables(void **state)
 {
 	struct session_result *s = new_session();
@@ -168,7 +168,7 @@ static uint64_t find_data(const char *path, struct lock_place *place)
 	return last;
 }
 
-/* Of a file without .symtab it is said that the lock is in its data, and why it has no name. */
+/* For a file without .symtab the line has that the lock is in its data, and why it has no name. */
 static void test_stripped(void **state)
 {
 	struct session_result *s = new_session();

@@ -43,7 +43,7 @@ static const struct {
 	  "compiled at run time can be named when the program writes one (a JVM that runs, "
 	  "JDK 17 and later: jcmd PID Compiler.perfmap), what was moved out of its file, as "
 	  "for huge pages, cannot" },
-	/* The file has none, has some, and what it has could not be read. */
+	/* The file has none, has some, or has unreadable ones. */
 	{ "/opt/app", NULL, true,
 	  "stacks end in app, which was built without frame pointers: "
 	  "-fno-omit-frame-pointer keeps them",

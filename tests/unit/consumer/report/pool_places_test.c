@@ -64,11 +64,11 @@ static void test_starved(void **state)
 	assert_true(found(&s));
 	assert_int_equal(s.busy->tgid, 0);
 	assert_int_equal(s.threads, 4);
-	/* Without a calm time nobody knows what is usual. */
+	/* Without a calm time the usual state is not known. */
 	assert_false(pool_places_starved(&places, 2000, 0, &s));
 }
 
-/* A free thread, threads that are in several waits, or one thread alone: nothing is told. */
+/* A free thread, threads that are in several waits, or one thread alone: nothing is reported. */
 static void test_not_starved(void **state)
 {
 	struct pool_starved s;
@@ -89,7 +89,7 @@ static void test_not_starved(void **state)
 	add("poller", PHASE_BEFORE, "take_task", LOCK, 2000);
 	add("poller", PHASE_DURING, "call_billing", SLEEP, 2000);
 	assert_false(found(&s));
-	/* The loop of a server in an epoll takes what comes, whomever it asks. */
+	/* The loop of a server in an epoll takes new work, with any awaited peer. */
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_of(7, "worker-1", PHASE_DURING, "loop", WAIT_BLOCKED + WAIT_IDLE, true, true,
@@ -97,7 +97,7 @@ static void test_not_starved(void **state)
 	assert_false(found(&s));
 }
 
-/* Where a stack is not whole nobody knows the function: that is no other place than before. */
+/* Where a stack is not whole the function is not known: that is no other place than before. */
 static void test_broken_stacks(void **state)
 {
 	struct pool_starved s;

@@ -104,7 +104,7 @@ static void test_lines(void **state)
 	session_result_free(s);
 }
 
-/* Without requests there is no line but the end, which says so. */
+/* Without requests there is no line but the end, which reports it. */
 static void test_none(void **state)
 {
 	const struct block_requests none = {};

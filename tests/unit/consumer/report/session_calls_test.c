@@ -30,7 +30,7 @@ static struct session_result *new_session(const struct call_times *times,
 	return s;
 }
 
-/* Each number has its name or a reason, and what has no line of its own is in the last. */
+/* Each number has its name or a reason, and calls without a line of their own are in the last. */
 static void test_lines(void **state)
 {
 	struct call_time items[24] = {};
@@ -95,7 +95,7 @@ static void add_ran(struct session_result *s, uint32_t call, uint32_t flags, uns
 	free(h);
 }
 
-/* Returns the line of that type whose `call` is that; NULL: the one whose is null. */
+/* Returns the line of that type with this `call`; NULL: the one with null. */
 static json_object *find_line(json_object *all, const char *type, const char *call)
 {
 	for (size_t i = 0; i < json_object_array_length(all); i++) {
@@ -108,7 +108,7 @@ static json_object *find_line(json_object *all, const char *type, const char *ca
 	return NULL;
 }
 
-/* What ran is beside what waited, a call that never waited has a line, and the sums close. */
+/* CPU time is next to waits, a call that never waited has a line, and the sums close. */
 static void test_ran(void **state)
 {
 	struct call_time item = {
@@ -144,7 +144,7 @@ static void test_ran(void **state)
 	session_result_free(s);
 }
 
-/* What found no room is in the ledger, and the verdict says so. */
+/* Waits without room are in the ledger, and the verdict reports it. */
 static void test_lost(void **state)
 {
 	const struct call_times times = {};

@@ -13,7 +13,7 @@ static const struct signal_target target;
 static struct chains_testing waits;
 static struct lock_waits no_locks;
 
-/* A session of a second, whose signal `lock` has the waits. */
+/* A session of a second, with the waits in its signal `lock`. */
 static struct session_result *new_session(void)
 {
 	struct session_result *s = report_testing_new_session("/system.slice/api.service");
@@ -83,7 +83,7 @@ static void test_line(void **state)
 	json_object_put(all);
 }
 
-/* What tells nothing has no line: short, for work, or with nobody known behind it. */
+/* Useless chains have no line: short, for work, or without a known thread behind it. */
 static void test_no_line(void **state)
 {
 	struct session_result *s = new_session();
@@ -124,7 +124,7 @@ static void test_many(void **state)
 	json_object_put(all);
 }
 
-/* Ends are said; a sentence stays within its room. */
+/* Ends are reported; a sentence stays within its room. */
 static void test_says(void **state)
 {
 	struct chain c = {

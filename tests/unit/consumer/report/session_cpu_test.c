@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where what ran was: each sample in one place, and in all of them together. */
+/* The place of CPU time: each sample in one place, and in all of them together. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <stdlib.h>

@@ -82,7 +82,7 @@ static void test_top_order(void **state)
 	add("hot", "/bin/x", 100, PHASE_DURING);
 	/* The same name in another file is another function. */
 	add("hot", "/lib/y.so", 150, PHASE_DURING);
-	/* What was before does not explain what happened during. */
+	/* The time before does not explain the stall. */
 	add("earlier", "/bin/x", 100000, PHASE_BEFORE);
 	add("cold", "/bin/x", 50, PHASE_DURING);
 	root = write_out();
@@ -167,7 +167,7 @@ static void test_quality(void **state)
 	json_object_put(root);
 }
 
-/* The file says that its leaf has no caller: no way to build it helps. */
+/* By the file its leaf has no caller: no way to build it helps. */
 static void test_ends_in_leaf(void **state)
 {
 	struct named_frame frame = { .fn = "helper", .module = "/opt/app", .kind = "user" };
@@ -189,8 +189,8 @@ static void test_ends_in_leaf(void **state)
 }
 
 /*
- * The first samples of a process come before its table, by frame pointers. That they are short says
- * nothing of how the file was built: who rebuilds it wins nothing.
+ * The first samples of a process come before its table, by frame pointers. Their shortness proves
+ * nothing about the build of the file: a rebuild would not help.
  */
 static void test_before_table(void **state)
 {
@@ -226,7 +226,9 @@ static void test_before_table(void **state)
 	json_object_put(root);
 }
 
-/* Stacks that end for want of a place in the table are no module's fault: that is said first. */
+/*
+ * Stacks that end for want of a place in the table are no module's fault: that is reported first.
+ */
 static void test_no_place(void **state)
 {
 	struct named_frame frame = { .fn = "helper", .module = "/opt/app", .kind = "user" };
@@ -249,7 +251,9 @@ static void test_no_place(void **state)
 	json_object_put(root);
 }
 
-/* More functions than are told apart: one that was known before goes on being counted as itself. */
+/*
+ * More functions than are distinguished: one that was known before goes on being counted as itself.
+ */
 static void test_too_many(void **state)
 {
 	static char names[SUMMARY_KEYS + 100][16];
@@ -301,7 +305,7 @@ static void headline(const struct session_result *s, char *line, size_t space)
 	assert_non_null(memchr(line, 0, space));
 }
 
-/* Where looks were made the headline does not say that nobody looked. */
+/* Where looks were made the headline does not claim that there were none. */
 static void test_headline_of_looks(void **state)
 {
 	static char cgroup[] = "/c";
@@ -405,7 +409,7 @@ static void test_headline_of_many(void **state)
 	assert_null(strstr(line, " only"));
 }
 
-/* What grew is told before what was much at all times; what has no name is never the answer. */
+/* Growth is reported before a constantly high share; what has no name is never the answer. */
 static void test_headline_of_change(void **state)
 {
 	static char cgroup[] = "/a";

@@ -43,7 +43,7 @@ static struct session_result *new_session(void)
 	return s;
 }
 
-/* Reports it, and gives what stands under the key of its last line. */
+/* Reports it, and returns the value of the key in its last line. */
 static json_object *end_of(struct session_result *s, json_object **ret_all)
 {
 	report_testing_report(s);
@@ -56,7 +56,7 @@ static json_object *first_of(json_object *end)
 	return json_object_array_get_idx(json_object_object_get(end, "findings"), 0);
 }
 
-/* Nobody measured who waited: that is said, and no finding is made up. */
+/* Waits were not measured: that is reported, and no finding is made up. */
 static void test_unknown(void **state)
 {
 	struct session_result *s = new_session();
@@ -70,7 +70,7 @@ static void test_unknown(void **state)
 
 static struct chains_testing waits;
 
-/* Three threads wait a second each for a lock that writer-3 has, who waits for a disk meanwhile. */
+/* Three threads wait a second each for a lock of writer-3, which waits for a disk in that time. */
 static void wait_for_writer(void)
 {
 	memset(&waits, 0, sizeof(waits));
@@ -82,7 +82,7 @@ static void wait_for_writer(void)
 	chains_testing_wait(&waits, 80, ACCOUNT_IO, 0, 850, 0);
 }
 
-/* One thread had a lock while it waited for a disk: what it waited for is said. */
+/* One thread had a lock while it waited for a disk: its wait is reported. */
 static void test_chain(void **state)
 {
 	struct lock_waited item = { .lock = { .address = 0xc0de, .tgid = 77 },
@@ -120,7 +120,7 @@ static void test_chain(void **state)
 	session_result_free(s);
 }
 
-/* Waits for a CPU are divided: behind others, behind its own threads, and what nobody knows. */
+/* Waits for a CPU are divided: behind others, behind its own threads, and unknown. */
 static void test_queue(void **state)
 {
 	static char path[] = "/batch.slice";
@@ -149,7 +149,7 @@ static void test_queue(void **state)
 	session_result_free(s);
 }
 
-/* Of a session of some processes, whoever else is in the cgroup is not the process itself. */
+/* In a session of some processes, other ones of the cgroup are not the process itself. */
 static void test_queue_by_process(void **state)
 {
 	static const struct {
@@ -206,7 +206,7 @@ static void test_nothing_unusual(void **state)
 }
 
 /*
- * Who asks is late, so waits for locks count whole: but not those that are short and many, as when
+ * A request is late, so waits for locks count whole: but not those that are short and many, as when
  * calm.
  */
 static uint64_t late_ms(uint64_t waits_of_lock)

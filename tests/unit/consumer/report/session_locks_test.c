@@ -131,7 +131,7 @@ static void test_histograms(void **state)
 	session_result_free(s);
 }
 
-/* Waits that found no room make the session partial, and the verdict says which table it was. */
+/* Waits without room make the session partial, and the verdict names the table. */
 static void test_losses(void **state)
 {
 	struct lock_waits waits = {};
@@ -152,7 +152,7 @@ static void test_losses(void **state)
 	session_result_free(s);
 }
 
-/* A table that was not full is not said to be: its option would not help. */
+/* A table that was not full is not reported as full: its option would not help. */
 static void test_no_memory(void **state)
 {
 	struct lock_waits waits = { .ledger = { .attempted = 12, .emitted = 10 } };
@@ -213,7 +213,7 @@ static void test_headline(void **state)
 	session_result_free(s);
 }
 
-/* A lock with a name, one whose file has none, and one whose file could not be read. */
+/* A lock with a name, one with a file without names, and one with an unreadable file. */
 static void test_names(void **state)
 {
 	const struct lock_name names[] = {
@@ -264,7 +264,7 @@ static void test_names(void **state)
 	session_result_free(s);
 }
 
-/* Of a stack the innermost function outside of the C library is told. */
+/* For a stack the innermost function outside of the C library is reported. */
 static void test_release(void **state)
 {
 	const struct named_frame frames[] = { { .fn = "futex_wake", .module = "kernel" },
@@ -281,7 +281,7 @@ static void test_release(void **state)
 	assert_null(release.fn);
 }
 
-/* It did not run: no line, and the end says why. */
+/* It did not run: no line, and the end has the reason. */
 static void test_missing(void **state)
 {
 	struct session_result *s = new_session(NULL);

@@ -20,7 +20,7 @@ static void name_one(struct neighbours *n, const char *path, uint64_t cpu_ms)
 	n->others_ns += t->cpu_ns;
 }
 
-/* The session's signal, whose evidence the test fills in. */
+/* The session's signal, with evidence from the test. */
 static struct signal *new_signal(struct session_result *s)
 {
 	static const struct signal_host nobody;
@@ -110,7 +110,7 @@ static void test_not_counted(void **state)
 	session_result_free(s);
 }
 
-/* What nobody asked for is absent. */
+/* Evidence without a request is absent. */
 static void test_not_wanted(void **state)
 {
 	struct session_result *s = report_testing_new_session("/idle");

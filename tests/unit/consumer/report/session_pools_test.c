@@ -77,7 +77,7 @@ static void test_lines(void **state)
 	session_result_free(s);
 }
 
-/* The headline says a wait only where it is half of the time and more, and no idle one. */
+/* The headline has a wait only where it is half of the time and more, and no idle one. */
 static void test_headline(void **state)
 {
 	struct thread_pools pools = { .all = workers };
@@ -101,7 +101,7 @@ static void test_headline(void **state)
 	session_result_free(s);
 }
 
-/* Threads without an account are in the ledger, and the verdict says so. */
+/* Threads without an account are in the ledger, and the verdict reports them. */
 static void test_lost(void **state)
 {
 	const struct thread_pools pools = {};

@@ -82,7 +82,7 @@ static void test_lines(void **state)
 	session_result_free(s);
 }
 
-/* A line that is shorter than all that there is to say has fewer of the longest waits. */
+/* A line without room for all has fewer of the longest waits. */
 static void test_longest_line(void **state)
 {
 	struct queue_waits q = { .n_longest = QUEUE_LONGEST };
@@ -136,7 +136,7 @@ static void test_headline(void **state)
 	session_result_free(s);
 }
 
-/* Waits without an account are in the ledger, and the verdict says so. */
+/* Waits without an account are in the ledger, and the verdict reports them. */
 static void test_lost(void **state)
 {
 	struct queue_waits q = {};

@@ -102,7 +102,9 @@ static void test_lines(void **state)
 	session_result_free(s);
 }
 
-/* Without stretches there is no line but the end; what the kernel does not tell is not 0. */
+/*
+ * Without stretches there is no line but the end; a value that the kernel does not report is not 0.
+ */
 static void test_none(void **state)
 {
 	const struct reclaim_times none = {};

@@ -169,7 +169,7 @@ static void test_bytes(void **state)
 	session_result_free(s);
 }
 
-/* Nobody takes lines: what finds no room is in the ledger, and the sum still holds. */
+/* No thread takes lines: those without room are in the ledger, and the sum still holds. */
 static void test_queue_full(void **state)
 {
 	struct session_result *s = report_testing_new_session("/system.slice/api.service");
@@ -190,7 +190,9 @@ static void test_queue_full(void **state)
 	assert_true(stats.queued_bytes <= stats.queue_bytes);
 	/* A quarter of the queue is the main thread's. */
 	assert_true(stats.queued_bytes <= stats.queue_bytes / 4 * 3 + 2 * 8192);
-	/* What the ledger calls emitted is what arrives, although lines are refused by the batch.
+	/*
+	 * The ledger's emitted count equals the arrived lines, although lines are refused by the
+	 * batch.
 	 */
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
 	all = report_testing_finish();
@@ -298,7 +300,7 @@ static void test_reporter(void **state)
 	json_object_put(all);
 }
 
-/* With an output that nobody reads the stop takes no longer than it was given. */
+/* With an unread output the stop takes no longer than its limit. */
 static void test_reporter_stuck(void **state)
 {
 	uint64_t started = own_time_ns();

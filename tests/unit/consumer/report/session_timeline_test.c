@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lines about what threads did when, against their schema. */
+/* The lines about the activity of threads over time, against their schema. */
 #include "consumer/report/session_timeline.h"
 
 #include <stdio.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The last line's word on what was captured, by what ran and what did not. */
+/* The last line's verdict on the capture, by the signals that ran and those that did not. */
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/queue_waits.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
-/* No sampler at all: the verdict, its reason and the headline say so, and never that nothing ran.
+/*
+ * No sampler at all: the verdict, its reason and the headline report it, and never that nothing
+ * ran.
  */
 static void test_unsampled(void **state)
 {
@@ -33,7 +35,9 @@ static void test_partly_sampled(void **state)
 	json_object_put(end);
 }
 
-/* A signal that auto adds and that nobody attaches: it says why, the verdict does not hang on it.
+/*
+ * A signal that auto adds and that is not attached: it has the reason, and the verdict does not
+ * depend on it.
  */
 static void test_missing_signal(void **state)
 {
@@ -135,7 +139,7 @@ static void test_waits_broken(void **state)
 	json_object_put(end);
 }
 
-/* One look at a program that ran nearly all the time says nothing of the session. */
+/* One look at a program that ran nearly all the time proves nothing about the session. */
 static void test_one_wait_broken(void **state)
 {
 	struct session_result *s = report_testing_new_session("/api");
@@ -150,7 +154,7 @@ static void test_one_wait_broken(void **state)
 	json_object_put(end);
 }
 
-/* A third of what the CPU time calls for was never seen, and nothing was lost. */
+/* A third of the expected samples never came, and nothing was lost. */
 static void test_silent_gap(void **state)
 {
 	struct session_result *s = report_testing_new_session("/api");
@@ -181,7 +185,9 @@ static void test_too_many_ticks(void **state)
 	json_object_put(end);
 }
 
-/* A session whose cgroup stalled on io for 4.5 s: 0.5 s when it began, the rest until its end. */
+/*
+ * A session of a cgroup that stalled on io for 4.5 s: 0.5 s when it began, the rest until its end.
+ */
 static struct session_result *new_io_session(void)
 {
 	struct session_result *s = report_testing_new_session("/db");
@@ -269,7 +275,7 @@ static void test_explained_whole(void **state)
 	json_object_put(end);
 }
 
-/* Returns what is explained of 4.5 s of a session that ran for 0.45 s and waited so for a CPU. */
+/* Returns the explained part of 4.5 s of a session that ran for 0.45 s and waited so for a CPU. */
 static double explain_queue(enum resource resource, uint64_t exact_ms, uint64_t late_ns,
 			    unsigned int onset_looks, unsigned int during_looks)
 {
@@ -316,7 +322,7 @@ static void test_explained_by_queue(void **state)
 	expect_queue(explain_queue(RESOURCE_IO, 2250, 0, 0, 90), 0.100);
 }
 
-/* Nobody stalled who is known of: nothing is to be explained. */
+/* No known thread stalled: nothing is to be explained. */
 static void test_request_explains_nothing(void **state)
 {
 	struct session_result *s = report_testing_new_session("/api");
@@ -344,7 +350,7 @@ static void test_left_out(void **state)
 	json_object_put(end);
 }
 
-/* Returns the last line of a session of 1 s whose looks were so far apart. */
+/* Returns the last line of a session of 1 s with looks this far apart. */
 static json_object *end_with_looks(uint64_t longest_ms, uint64_t skipped)
 {
 	static const struct pinned_maps pins;
@@ -390,7 +396,7 @@ static void test_few_looks(void **state)
 	json_object_put(end);
 }
 
-/* A stack of a cgroup below the session's says in which; one whose path was not found, why not. */
+/* A stack of a cgroup below the session's names it; one without a path has the reason. */
 static void test_in_cgroup(void **state)
 {
 	struct session_result *s = report_testing_new_session("/api");

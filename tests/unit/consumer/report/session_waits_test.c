@@ -26,7 +26,7 @@ static void add(struct session_waits *s, const char *fn, uint8_t state, bool idl
 	add_in(s, PHASE_DURING, fn, state, idle, ms);
 }
 
-/* What the resource measures is said of the function that waits longest for it. */
+/* The resource's wait is reported with the function that waits longest for it. */
 static void test_of_a_resource(void **state)
 {
 	struct session_waits s;
@@ -61,7 +61,7 @@ static void test_exact(void **state)
 	session_waits_done(&s);
 }
 
-/* Without a resource it is what they waited for longest; neither work nor a CPU. */
+/* Without a resource it is their longest wait; neither work nor a CPU. */
 static void test_of_none(void **state)
 {
 	struct session_waits s;
@@ -124,7 +124,7 @@ static void test_conditions(void **state)
 	session_waits_done(&s);
 }
 
-/* What a function says of a wait is not in the accounts: then the looks' time is said. */
+/* A function's meaning of a wait is not in the accounts: then the looks' time is reported. */
 static void test_moved(void **state)
 {
 	const struct named_frame frame = { .fn = "ProcSleep" };
@@ -151,7 +151,7 @@ static void test_moved(void **state)
 	session_waits_done(&s);
 }
 
-/* Of a service that only waits for work, that is what is said. */
+/* A service that only waits for work is reported so. */
 static void test_idle(void **state)
 {
 	const struct named_frame frame = { .fn = "serve" };
@@ -188,7 +188,7 @@ static void test_idle(void **state)
 	}
 }
 
-/* Unix sockets that were opened there may be what it waits for: which are there is said. */
+/* It may wait for unix sockets that were opened there: they are reported. */
 static void test_idle_unix(void **state)
 {
 	const struct named_frame frame = { .fn = "serve" };
@@ -213,7 +213,7 @@ static void test_idle_unix(void **state)
 	session_waits_done(&s);
 }
 
-/* Whose answers an epoll waits for is said, and that is a wait. */
+/* The peer that an epoll waits for is reported, and that is a wait. */
 static void test_asked(void **state)
 {
 	const struct named_frame frame = { .fn = "serve" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the threads of one name waited: the heaviest stack that was not idle tells. */
+/* Where the threads of one name waited: the heaviest stack that was not idle decides. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <stdio.h>

@@ -26,7 +26,9 @@ static void test_budget(void **state)
 	assert_int_equal(budget_spent_ms(&b, start + 5000 * MINUTE_NS), 0);
 }
 
-/* What is asked of a later time counts what is spent by then; nothing is forgotten by asking. */
+/*
+ * A question about a later time counts the seconds spent by then; nothing is forgotten by asking.
+ */
 static void test_later(void **state)
 {
 	const uint64_t start = 1000 * MINUTE_NS;

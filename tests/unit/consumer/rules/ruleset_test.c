@@ -38,7 +38,7 @@ static void test_references(void **state)
 	assert_null(ruleset_ref(NULL));
 }
 
-/* A rule keeps its id as long as it stays what it is; no id comes back. */
+/* A rule keeps its id as long as it is unchanged; no id comes back. */
 static void test_ids(void **state)
 {
 	static const char both[] = "{\"version\":1,\"rules\":["

@@ -37,7 +37,7 @@ static void test_owners(void **state)
 	shares_put(&shares, NULL);
 	assert_null(shares_ref(NULL));
 	assert_int_equal(c->refs, 1);
-	/* Forgotten once nobody refers to it and an hour has gone over what it captured. */
+	/* Forgotten once it has no reference and an hour has passed since its captures. */
 	shares_captured(&shares, c, NOW_NS, 5);
 	shares_put(&shares, c);
 	shares_sweep(&shares, NOW_NS);
@@ -46,7 +46,7 @@ static void test_owners(void **state)
 	assert_int_equal(shares.owners.count, 2);
 }
 
-/* Who has more than the newcomer would have gives way, and then no more. */
+/* An owner with more than the newcomer would have gives way, and then no more. */
 static void test_yields(void **state)
 {
 	shares_add(a, SHARE_WATCHES, 4);
@@ -75,7 +75,7 @@ static void test_yields(void **state)
 
 enum may { ALL_SPENT, OWNER_SPENT, MAY };
 
-/* Whether the owner may capture something, and otherwise whose budget is used up. */
+/* Whether the owner may capture something, and otherwise the used-up budget. */
 static enum may may_at(struct owner *owner, uint64_t at_ns)
 {
 	bool of_owner;
@@ -153,7 +153,7 @@ static void test_rule(void **state)
 	assert_int_equal(shares_part_left_ms(&shares, NULL, 1000, 1000, NOW_NS), 500);
 }
 
-/* The heaviest first, by what they hold most of. */
+/* The heaviest first, by their largest holding. */
 static void test_top(void **state)
 {
 	const uint64_t capacity[SHARE_COUNT_] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples whose files the kernel side tells by their build-ids. */
+/* Samples with files that the kernel side identifies by their build-ids. */
 #include "tests/unit/consumer/testing/fake_sample_testing.h"
 
 #include <bpf/bpf.h>
@@ -36,8 +36,9 @@ static void test_decode_build_id(void **state)
 	fake_free(f);
 }
 
-/* A leaf in a file that is not in the table: it is the kernel's word that counts, not what is
- * mapped there by now. */
+/*
+ * A leaf in a file that is not in the table: the kernel's answer counts, not the present mapping.
+ */
 static void test_leaf_of_another_file(void **state)
 {
 	static const uint32_t flags = SAMPLE_UNWOUND | SAMPLE_LEAF_CHANGED;
@@ -71,7 +72,8 @@ static void test_leaf_of_another_file(void **state)
 	fake_free(f);
 }
 
-/* Three frames: one in the program, one in what was the library, one that the kernel cannot tell.
+/*
+ * Three frames: one in the program, one in the former library, one that the kernel cannot identify.
  */
 static struct sample *told_sample(uint64_t library_offset)
 {
@@ -94,8 +96,10 @@ static struct sample *told_sample(uint64_t library_offset)
 	return s;
 }
 
-/* What the kernel says of an address below a mapping is an offset below its file: the chain ends
- * there. */
+/*
+ * The kernel's answer for an address below a mapping is an offset below its file: the chain ends
+ * there.
+ */
 static void test_no_offset_below_a_file(void **state)
 {
 	_cleanup_free_ struct sample *s = NULL;
@@ -121,7 +125,7 @@ static void test_no_offset_below_a_file(void **state)
 	fake_free(f);
 }
 
-/* Of an address in a file's data the kernel tells the build-id all the same. */
+/* For an address in a file's data the kernel reports the build-id all the same. */
 static void test_data_is_no_caller(void **state)
 {
 	_cleanup_free_ struct sample *s = NULL;
@@ -151,8 +155,8 @@ static uint32_t target_flags(struct fake *f)
 }
 
 /*
- * Decodes `s` after the mappings have been read once, and lets them be read anew: what the kernel
- * tells is believed of what lay there before and behind.
+ * Decodes `s` after the mappings have been read once, and lets them be read anew: the kernel's
+ * answer is believed for the mappings there before and after.
  */
 static struct stack_sample *decode_between(struct fake *f, struct sample *s,
 					   struct process **ret_process)
@@ -169,7 +173,9 @@ static struct stack_sample *decode_between(struct fake *f, struct sample *s,
 	return fake_decode(f, s, ret_process);
 }
 
-/* Raw addresses in files of unknown build-id make the consumer ask the kernel, which then tells. */
+/*
+ * Raw addresses in files of unknown build-id make the consumer ask the kernel, which then answers.
+ */
 static void test_asks_and_is_told(void **state)
 {
 	struct process_key key = { .tgid = 100, .start_ns = 5 };
@@ -206,7 +212,7 @@ static void test_asks_and_is_told(void **state)
 	fake_free(f);
 }
 
-/* What the kernel says of an address that is mapped otherwise now is not noted for that file. */
+/* The kernel's answer for an address with another mapping now is not noted for that file. */
 static void test_told_of_another(void **state)
 {
 	_cleanup_free_ struct sample *s = told_sample(0x5020);
@@ -226,7 +232,7 @@ static void test_told_of_another(void **state)
 	fake_free(f);
 }
 
-/* Nor what it says before there was a second reading: the first may be of what came later. */
+/* Nor its answer before there was a second reading: the first may be of a later mapping. */
 static void test_told_of_later(void **state)
 {
 	_cleanup_free_ struct sample *s = told_sample(0x1020);
@@ -247,8 +253,8 @@ static void test_told_of_later(void **state)
 }
 
 /*
- * A file whose identity stayed and whose build-id did not is another file: after the second sample
- * that says so everyone who maps it is read again, and gets another module.
+ * A file with the same identity and another build-id is another file: after the second such sample
+ * every process that maps it is read again, and gets another module.
  */
 static void test_contradicted(void **state)
 {

@@ -27,7 +27,7 @@ static void test_decode_raw(void **state)
 	assert_int_equal(h->kernel_frames, 2);
 	assert_null(h->frames[1].module);
 	assert_int_equal(h->frames[1].offset, 0xffffffff81000001ULL);
-	/* The chain ends before what is no return address, and says so. */
+	/* The chain ends before a word that is no return address, and is marked. */
 	assert_int_equal(h->user_frames, 2);
 	assert_true(h->flags & STACK_SAMPLE_CUT);
 	assert_string_equal(h->frames[2].module->path, "/nonexistent/app");
@@ -99,7 +99,7 @@ static void test_decode_kthread(void **state)
 	h = fake_decode(f, s, &p);
 	assert_non_null(p);
 	assert_int_equal(h->kernel_frames, 3);
-	/* It has no user side, whatever the record says. */
+	/* It has no user side, for any record. */
 	assert_int_equal(h->user_frames, 0);
 	assert_int_equal(p->maps.count, 0);
 	fake_free(f);
@@ -178,7 +178,7 @@ static void test_effort(void **state)
 		assert_int_equal(mappings_queue_has_rest(&f->a.queue), rows[i].asks);
 		while (mappings_queue_has_rest(&f->a.queue))
 			mappings_queue_next(&f->a.queue, UINT64_MAX);
-		/* Who is known is asked for no more. */
+		/* A known process is asked for no more. */
 		if (rows[i].asks)
 			assert_non_null(drain_decode(&f->a.drain, s, bytes, DRAIN_ASK, &p));
 		assert_int_equal(p->maps.count > 0, rows[i].reads || rows[i].asks);
@@ -218,7 +218,7 @@ static void test_routes(void **state)
 		fake_drain_samples(f);
 		assert_int_equal(f->a.recorder.bytes > 0, seq == 3);
 	}
-	/* Who was met by a tick is of the watched cgroup, as far as is known. */
+	/* A process that a tick met is of the watched cgroup, as far as is known. */
 	assert_int_equal(process_find(&f->a.processes, FAKE_TGID, FAKE_START)->cgroup_id, 7);
 	fake_free(f);
 }

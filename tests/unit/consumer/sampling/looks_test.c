@@ -109,7 +109,7 @@ static void test_left_out(void **state)
 	assert_in_range(last.skipped, 7, 12);
 }
 
-/* Who asks for a pass earlier is told of those that were left out until then, and no more. */
+/* An earlier request gets the passes that were left out until then, and no more. */
 static void test_asked_early(void **state)
 {
 	uint64_t began_ns;
@@ -129,8 +129,8 @@ static void test_asked_early(void **state)
 }
 
 /*
- * A session that begins while a pass runs: the stacks that it needs are told again by its own first
- * pass, and not by the rest of the one that runs.
+ * A session that begins while a pass runs: the stacks that it needs are reported again by its own
+ * first pass, and not by the rest of the running one.
  */
 static void test_hold_in_a_pass(void **state)
 {

@@ -133,7 +133,8 @@ static void test_expire(void **state)
 	recorder_expire(&r, 1);
 	assert_int_equal(each(&r, 0, 1, 0).count, 5000);
 	recorder_expire(&r, 2500);
-	/* Whole chunks go, and none that holds what is still asked for; nothing counts as evicted.
+	/*
+	 * Whole chunks go, and none with samples that are still needed; nothing counts as evicted.
 	 */
 	assert_int_equal(each(&r, 0, 1, 2500).count, 2501);
 	assert_true(each(&r, 0, 1, 0).count < 2600);
@@ -173,8 +174,8 @@ static void test_expire_interleaved(void **state)
 
 /*
  * The default memory on a machine of 512 CPUs, all of them sampled, with stacks of 20 frames: less
- * than what rules may ask for fits. The bound holds, each sample is kept or counted as evicted, and
- * what is kept are the newest, in order, without a gap.
+ * than the most of any rule fits. The bound holds, each sample is kept or counted as evicted, and
+ * the kept ones are the newest, in order, without a gap.
  */
 static void test_many_cpus(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which module has which build-id, by what is mapped now and what the kernel resolved then. */
+/* The build-id of each module, by the present mappings and the kernel's earlier answers. */
 #include "tests/unit/consumer/testing/sample_testing.h"
 
 #include "consumer/sampling/sample_build_ids.h"
@@ -90,7 +90,7 @@ static void test_other(void **state)
 	assert_true(found.items[0].other && found.items[0].confirmed);
 }
 
-/* The kernel tells that it knows none; what it says of another offset is not this file's. */
+/* The kernel reports that it knows none; its answer for another offset is not this file's. */
 static void test_none_and_another(void **state)
 {
 	_cleanup_free_ struct sample *s = told();
@@ -103,7 +103,7 @@ static void test_none_and_another(void **state)
 	assert_null(found.items[0].build_id);
 }
 
-/* Mappings of before and of after have to agree; those of another image say nothing. */
+/* Mappings of before and of after have to agree; those of another image prove nothing. */
 static void test_confirmed(void **state)
 {
 	_cleanup_free_ struct sample *s = told();
@@ -146,7 +146,7 @@ static void test_leaf(void **state)
 	assert_int_equal(found.count, 0);
 }
 
-/* Records without the one or the other tell nothing. */
+/* Records without the one or the other prove nothing. */
 static void test_nothing(void **state)
 {
 	static const uint32_t some[] = { 0, SAMPLE_BUILD_ID, SAMPLE_UNWOUND };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records and mappings that are given: what comes of them and what is asked for. */
+/* Records and mappings that are given: their results and the requests. */
 #include "tests/unit/consumer/testing/sample_testing.h"
 
 #include "consumer/sampling/sample_decode.h"
@@ -142,7 +142,7 @@ static void test_walked(void **state)
 	sample_decode(&context, s, &out.s, &asks);
 	sample_decode_missing(&context, &fresh, s, &out.s, &asks);
 	assert_ptr_equal(out.s.frames[1].module, &late);
-	/* By a table that nobody knows any more: nothing of it lies anywhere. */
+	/* By a table that is no longer known: nothing of it lies anywhere. */
 	context.table = NULL;
 	sample_decode(&context, s, &out.s, &asks);
 	sample_decode_missing(&context, NULL, s, &out.s, &asks);
@@ -151,7 +151,7 @@ static void test_walked(void **state)
 	assert_true(out.s.flags & SAMPLE_UNWOUND);
 }
 
-/* What the kernel side does not tell of a walk's end. */
+/* The part of a walk's end that the kernel side does not report. */
 static void test_ends(void **state)
 {
 	static const struct {

@@ -366,7 +366,7 @@ static void what_is_refused_is_said_once_and_asked_again(void **state)
 	assert_int_equal(fake_count(t->f, "error"), 1);
 }
 
-/* What an event is like whose CPU went offline and came back: its clock stands still. */
+/* An event of a CPU that went offline and came back: its clock stands still. */
 static void an_event_that_stands_still_is_replaced(void **state)
 {
 	struct fixture *t = begin(state);

@@ -46,7 +46,7 @@ static void test_same(void **state)
 	free(h);
 }
 
-/* Whatever tells two samples apart makes a stack of its own. */
+/* Any difference between two samples makes a stack of its own. */
 static void test_different(void **state)
 {
 	struct stack_sample *h = new_stack_sample(2, 3, &module_a);
@@ -78,7 +78,7 @@ static void test_different(void **state)
 	DIFFERENT(h->flags = SAMPLE_IN_USER, h->flags = 0);
 	DIFFERENT(h->flags = SAMPLE_MEMORY_STALL, h->flags = 0);
 	DIFFERENT(h->call = 1, h->call = 0);
-	/* Of one that woke others, the lock; of others the member says nothing. */
+	/* Of one that woke others, the lock; for others the member has no meaning. */
 	DIFFERENT((h->flags = SAMPLE_WAKER, h->lock.tgid = 7), h->flags = 0);
 	DIFFERENT((h->flags = SAMPLE_WAKER, h->lock.address = 0x1000), h->flags = 0);
 #undef DIFFERENT
@@ -153,7 +153,7 @@ static void test_bound_bytes(void **state)
 	free(h);
 }
 
-/* Adds stacks that nobody has until one is refused; returns how many there are. */
+/* Adds new stacks until one is refused; returns how many there are. */
 static size_t fill(struct stack_table *s)
 {
 	struct stack_sample *h = new_stack_sample(0, 50, &module_a);
@@ -169,7 +169,7 @@ static size_t fill(struct stack_table *s)
 }
 
 /*
- * All tables together stay within the budget, with what finds and counts their stacks. Each leaves
+ * All tables together stay within the budget, with their indexes and counters. Each leaves
  * something to the next; what is freed can be taken again.
  */
 static void test_budget_of_all(void **state)

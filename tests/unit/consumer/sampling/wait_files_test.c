@@ -9,7 +9,7 @@
 #include "consumer/sampling/wait_objects.h"
 #include "shared/json/jsonw.h"
 
-/* A file as the kernel side tells of it. */
+/* A file as the kernel side reports it. */
 static struct look_on file_at(const char *path, uint8_t end)
 {
 	struct look_on on = { .kind = LOOK_ON_FILE,
@@ -67,7 +67,7 @@ static void test_whole(void **state)
 			    "\"device\":\"8:1\",\"inode\":2619}");
 }
 
-/* What was left out is counted; a mount point that lost a part is not told. */
+/* What was left out is counted; a mount point that lost a part is not reported. */
 static void test_cut(void **state)
 {
 	struct look_on on = file_at("/srv/pg/base/2619", LOOK_PATH_WHOLE);
@@ -146,7 +146,7 @@ static void test_unsound(void **state)
 	assert_true(wait_files_path(&plain, path) < sizeof(path));
 }
 
-/* The same file by another path is another object, and so is what has none. */
+/* The same file by another path is another object, and so is one without a path. */
 static void test_objects(void **state)
 {
 	struct look_on a = file_at("/a", LOOK_PATH_WHOLE), b = file_at("/b", LOOK_PATH_WHOLE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What threads wait on: what counts as the same, what is idle, and how it is written. */
+/* What threads wait on: equality, idle waits, and the written form. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <netinet/in.h>
@@ -115,7 +115,7 @@ static void test_written(void **state)
 					  "\"peer\":\"::\"}");
 }
 
-/* As a sentence says it; what only has a number is not said. */
+/* As in a sentence; an object with only a number is not named. */
 static void test_said(void **state)
 {
 	struct look_on on = { .kind = LOOK_ON_FILE, .name = "journal" };
@@ -158,7 +158,7 @@ static struct look_on epoll(uint16_t peer_port, uint32_t asked)
 	};
 }
 
-/* Who waits for the same peer waits on the same, of which the largest counts are told. */
+/* Threads that wait for the same peer wait on the same object, with the largest counts. */
 static void test_epoll(void **state)
 {
 	struct look_on few = epoll(8080, 3), many = epoll(8080, 12), other = epoll(8081, 1);
@@ -219,7 +219,10 @@ static struct look_on local(enum look_end end, const char *path)
 	return on;
 }
 
-/* A unix socket is told by its path and by who opened the other end; clients of one are alike. */
+/*
+ * A unix socket is identified by its path and by the opener of the other end; clients of one are
+ * alike.
+ */
 static void test_unix(void **state)
 {
 	const uint8_t socket = WAIT_BLOCKED + WAIT_SOCKET;
@@ -256,7 +259,10 @@ static void test_unix(void **state)
 	assert_int_equal(strlen(whole.peer_comm), COMM_BYTES - 1);
 }
 
-/* Of one descriptor alone, and of several: whom the thread waits for, and what is in the set. */
+/*
+ * Of one descriptor alone, and of several: the peer that the thread waits for, and the members of
+ * the set.
+ */
 static void test_select(void **state)
 {
 	const uint8_t idle = WAIT_BLOCKED + WAIT_IDLE;
@@ -305,7 +311,7 @@ static void test_select(void **state)
 			    "\"kinds\":{\"udp\":1}}");
 }
 
-/* Timers of one clock are one object: it tells how long the last of them still has. */
+/* Timers of one clock are one object: it has the rest of the last one. */
 static void test_timers(void **state)
 {
 	struct look_on on = { .kind = LOOK_ON_TIMER, .number = CLOCK_MONOTONIC };
@@ -330,7 +336,7 @@ static void test_timers(void **state)
 			    "\"on\":{\"what\":\"semaphores\",\"id\":7}");
 }
 
-/* The table is bounded, and counts what it does not take; nonsense is nothing. */
+/* The table is bounded, and counts refused objects; nonsense is nothing. */
 static void test_full(void **state)
 {
 	struct look_on on = { .kind = LOOK_ON_PIPE };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the recorder keeps of who waited, how long it says that it lasted, and what it gives up. */
+/* The waits that the recorder keeps, their length, and those that it gives up. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include "consumer/sampling/wait_kind.h"
@@ -65,7 +65,7 @@ static void see_again(uint32_t tid)
 	wait_recorder_seen(&recorder, &pass, &seen);
 }
 
-/* Returns whether all have to be told of again. */
+/* Returns whether all have to be reported again. */
 static bool passed(void)
 {
 	return wait_recorder_passed(&recorder, &pass);
@@ -93,7 +93,7 @@ static struct found each(uint64_t from_ms)
 	return f;
 }
 
-/* Who is as before waits on; who is not told of has ended its wait, half of the time ago. */
+/* An unchanged thread waits on; an unreported thread has ended its wait, half of the time ago. */
 static void test_ends(void **state)
 {
 	struct found f;
@@ -138,7 +138,7 @@ static void test_halves(void **state)
 	assert_int_equal(f.last_open.from_ns, 7000 * MS);
 }
 
-/* A pass that was cut says nothing of whom it left out. */
+/* A cut pass proves nothing about left-out threads. */
 static void test_cut(void **state)
 {
 	uint64_t cut;
@@ -155,7 +155,7 @@ static void test_cut(void **state)
 	assert_int_equal(wait_recorder_count(&recorder, 1001 * MS, 5000 * MS, &cut), 0);
 }
 
-/* A session's own passes end no other wait, and what they tell is the session's. */
+/* A session's own passes end no other wait, and their reports are the session's. */
 static void test_session_pass(void **state)
 {
 	at(1000);
@@ -250,7 +250,7 @@ static void test_evicts(void **state)
 	assert_int_equal(wait_recorder_lost(&recorder, SLOT + 1, EPOCH, 0), 0);
 }
 
-/* A thread for which there is no room is counted at each look that tells of it. */
+/* A thread without room is counted at each look that reports it. */
 static void test_full(void **state)
 {
 	wait_recorder_done(&recorder);
@@ -262,13 +262,13 @@ static void test_full(void **state)
 	assert_in_range(each(0).open, 10, 500);
 	assert_int_equal(each(0).open + wait_recorder_lost(&recorder, SLOT, EPOCH, 1000 * MS),
 			 1000);
-	/* It is as before, of which nothing is known; telling of all again would not help. */
+	/* It is as before, of which nothing is known; another report of all would not help. */
 	at(5000);
 	see_again(1000);
 	assert_false(passed());
 }
 
-/* Who is as before of whom nothing is known is told of again. */
+/* An unchanged thread without a known report is reported again. */
 static void test_unknown(void **state)
 {
 	at(1000);

@@ -31,7 +31,7 @@ static void test_hour(void **state)
 	free(b);
 }
 
-/* Of more owners than are told apart the last ones share, and no budget is counted twice. */
+/* With more owners than are distinguished the last ones share, and no budget is counted twice. */
 static void test_many_owners(void **state)
 {
 	struct line_bytes *b = calloc(1, sizeof(*b));

@@ -106,7 +106,7 @@ static void test_scope_in_a_full_table(void **state)
 	assert_int_equal(counted("during", "attempted"), 1);
 }
 
-/* A sample of which nobody can tell any more whether it belongs to the rule is a loss. */
+/* A sample without a known rule is a loss. */
 static void test_scope_says_what_it_cannot_tell(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;

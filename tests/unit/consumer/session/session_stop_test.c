@@ -39,7 +39,7 @@ static void test_none_runs(void **state)
 	assert_false(result.stopped.stopped);
 }
 
-/* Nobody ends what ends by itself. */
+/* A session that ends by itself cannot be ended. */
 static void test_ends_already(void **state)
 {
 	session.ending = true;

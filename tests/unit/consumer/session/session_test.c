@@ -7,7 +7,9 @@
 #include "consumer/session/session_events.h"
 #include "shared/json/jsonw.h"
 
-/* What arrived before and during, and what the ring had no room for, adds up to the attempts. */
+/*
+ * Arrived samples of before and during, and those without room in the ring, add up to the attempts.
+ */
 static void test_account(void **state)
 {
 	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
@@ -43,7 +45,7 @@ static void test_account(void **state)
 	assert_int_equal(fake_count(fake, "stack"), 2);
 }
 
-/* Samples whose number is behind the end belong to the recorder, not to this session. */
+/* Samples with a number after the end belong to the recorder, not to this session. */
 static void test_late(void **state)
 {
 	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
@@ -63,7 +65,7 @@ static void test_late(void **state)
 	assert_string_equal(fake_text(line, "verdict"), "complete");
 }
 
-/* Samples of the watch that had the slot before are nobody's. */
+/* Samples of the watch that had the slot before do not count. */
 static void test_other_epoch(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -91,7 +93,7 @@ static void test_held(void **state)
 	assert_string_equal(held_by(TRIGGER_REQUEST), "session_running");
 	end(s);
 	assert_string_equal(held_by(TRIGGER_EXEC), "cooldown");
-	/* Repeats within the quiet time are counted, not said: by what triggered. */
+	/* Repeats within the quiet time are counted, not reported: by trigger. */
 	for (int i = 0; i < 10; i++)
 		assert_string_equal(held_by(TRIGGER_EXEC), "cooldown");
 	assert_int_equal(fake_count(fake, "trigger.held"), 2);
@@ -117,7 +119,10 @@ static void test_budgets(void **state)
 	assert_int_equal(fake_count(fake, "trigger.held"), 2);
 }
 
-/* One who uses up all seconds, the rule's too, does not keep another out; nor has he more then. */
+/*
+ * An owner that uses up all seconds, the rule's too, does not keep another out; nor has he more
+ * then.
+ */
 static void test_owners(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -140,7 +145,7 @@ static void test_owners(void **state)
 	shares_put(&fake->a.shares, other);
 }
 
-/* Nor does one who runs many sessions at once take the last of them. */
+/* Nor does an owner of many sessions at once take the last of them. */
 static void test_sessions_of_one(void **state)
 {
 	struct session others = { 0 };
@@ -199,7 +204,7 @@ static void test_steps(void **state)
 	step(now + 999 * NSEC_PER_MSEC);
 	assert_false(s->ending);
 	s->end_ns = now;
-	/* One attempt whose record does not come. */
+	/* One attempt without a record. */
 	fake_counters(fake, watch->slot,
 		      (struct slot_counters){ .attempted = 1, .lost = { [DROP_RING_FULL] = 1 } });
 	step(now);
@@ -237,7 +242,7 @@ static void test_all_here(void **state)
 	assert_string_equal(fake_text(line, "verdict"), "complete");
 }
 
-/* The list that the control socket gives: the running one, then what has ended, newest first. */
+/* The list that the control socket gives: the running one, then ended ones, newest first. */
 static void test_write(void **state)
 {
 	struct jsonw w;
@@ -275,8 +280,8 @@ static size_t place_of(json_object *lines, const char *type)
 }
 
 /*
- * Who follows the lines learns of a watch before its trigger, of the trigger before its session,
- * and of the session's end last; all but the first name the session.
+ * A subscriber learns of a watch before its trigger, of the trigger before its session, and of the
+ * session's end last; all but the first name the session.
  */
 static void test_order_of_lines(void **state)
 {
@@ -306,7 +311,7 @@ static void test_order_of_lines(void **state)
 	json_object_put(lines);
 }
 
-/* Held back, a trigger leaves the one line that says so. */
+/* A held trigger leaves the one line about it. */
 static void test_order_held(void **state)
 {
 	struct trigger trigger = cpu_trigger();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests to disks: differences of readings, by disk and operation, and who else had the disk. */
+/*
+ * Requests to disks: differences of readings, by disk and operation, and the other users of the
+ * disk.
+ */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <stdio.h>
@@ -130,7 +133,7 @@ static void test_neighbours(void **state)
 	block_requests_done(&all);
 }
 
-/* What is not told one by one is in a sum. */
+/* Pairs without a line are in a sum. */
 static void test_rest(void **state)
 {
 	struct made before = {}, now = {};
@@ -151,7 +154,9 @@ static void test_rest(void **state)
 	block_requests_done(&all);
 }
 
-/* The cgroups of one user are one row for each disk, before who had more than each of them. */
+/*
+ * The cgroups of one user are one row for each disk, before a cgroup with more than each of them.
+ */
 static void test_one_owner(void **state)
 {
 	struct made before = {}, now = {};
@@ -204,7 +209,7 @@ static void test_open_and_lost(void **state)
 	block_requests_done(&all);
 }
 
-/* Whoever can write to the tables cannot make it read beyond its own. */
+/* A writer of the tables cannot make it read beyond its own. */
 static void test_insane(void **state)
 {
 	struct made before = {}, now = {};

@@ -65,7 +65,7 @@ static void put_waits(uint32_t slot, uint32_t call, uint64_t waits, uint64_t wai
 		0);
 }
 
-/* What was before is taken off, slots of the session are one, and what is open is added. */
+/* The time before is subtracted, slots of the session are one, and open waits are added. */
 static void test_difference(void **state)
 {
 	struct open_wait at_begin = { .wait_ns = 30, .tid = 9, .call = 7 };

@@ -122,7 +122,7 @@ static void test_of_others(void **state)
 	signals_free(s);
 }
 
-/* The counters cannot be read: it says so, and holds nothing. */
+/* The counters cannot be read: it reports it, and holds nothing. */
 static void test_unreadable(void **state)
 {
 	struct signal *s = signals_new(SIGNAL_SWITCH, &host, &target);
@@ -143,8 +143,8 @@ static void test_unreadable(void **state)
 }
 
 /*
- * "auto" chooses it where somebody asks why: at each stall, and at a request. Not for a process
- * that begins; and a rule that names others does not get it.
+ * "auto" chooses it for a session that is to explain a stall: at each stall, and at a request. Not
+ * for a process that begins; and a rule that names others does not get it.
  */
 static void test_wanted(void **state)
 {

@@ -154,7 +154,7 @@ static void test_verdict(void **state)
 		{ 309, 0, 309, 484, VERDICT_PARTIAL },
 		{ 169, 0, 169, 200, VERDICT_PARTIAL },
 		{ 170, 0, 170, 200, VERDICT_COMPLETE },
-		/* Of few ticks only less than half says something, of fewer nothing does. */
+		/* With few ticks only less than half means something, with fewer nothing does. */
 		{ 100, 0, 100, 199, VERDICT_COMPLETE },
 		{ 49, 0, 49, 100, VERDICT_PARTIAL },
 		{ 50, 0, 50, 100, VERDICT_COMPLETE },
@@ -180,7 +180,7 @@ static void test_verdict(void **state)
 	}
 }
 
-/* The sentence has both numbers; too many ticks are said of a complete ledger too. */
+/* The sentence has both numbers; too many ticks are reported for a complete ledger too. */
 static void test_verdict_says_ticks(void **state)
 {
 	const struct ledger few = { .attempted = 309, .emitted = 309 };

@@ -240,7 +240,7 @@ static void test_filters(void **state)
 	lock_waits_done(&w);
 }
 
-/* More locks than are named: the rest is one; and a lock tells of the four that held it longest. */
+/* More locks than are named: the rest is one; and a lock has the four that held it longest. */
 static void test_many(void **state)
 {
 	const struct lock_baseline before = {};

@@ -55,7 +55,7 @@ static size_t count(void)
 	return n;
 }
 
-/* A sweep leaves what a running session takes, and goes on in slices. */
+/* A sweep keeps the elements of a running session, and goes on in slices. */
 static void test_sweep(void **state)
 {
 	struct long_wait_sweep sweep = {};

@@ -87,8 +87,8 @@ static void test_found_later(void **state)
 }
 
 /*
- * The paths of the many are found by one look after the session ended, and those that are gone are
- * known by what they were below: both are added up before the cut.
+ * The paths of the many are found by one look after the session ended, and removed ones are known
+ * by the directories above them: both are added up before the cut.
  */
 static void test_many_of_one(void **state)
 {

@@ -195,8 +195,8 @@ static void end_users(void)
 }
 
 /*
- * 300 cgroups of one user are one row with his directory, before a bystander who had more than each
- * of them; a cgroup of his alone has its own path.
+ * 300 cgroups of one user are one row with the user's directory, before a bystander with more than
+ * each of them; a cgroup of his alone has its own path.
  */
 static void test_one_owner(void **state)
 {
@@ -235,7 +235,7 @@ static void test_one_owner(void **state)
 	neighbours_done(&n);
 }
 
-/* The same of cgroups that are gone, by what they were below (finding A8). */
+/* The same for removed cgroups, by the directories above them (finding A8). */
 static void test_gone_of_one_owner(void **state)
 {
 	struct neighbour_counts counts = begin_counts();
@@ -280,7 +280,7 @@ static void test_gone_of_one_owner(void **state)
 	cgroup_names_done(&names);
 }
 
-/* A name that has less than half of the ticks stands for nobody. */
+/* A name that has less than half of the ticks is not used. */
 static void test_name(void **state)
 {
 	struct neighbour_counts counts = begin_counts();
@@ -301,7 +301,7 @@ static void test_name(void **state)
 	neighbours_done(&found);
 }
 
-/* Below the session's cgroup nobody is a neighbour; of what is gone the watch tells. */
+/* No cgroup below the session's is a neighbour; for removed ones the watch decides. */
 static void test_own_cgroup_is_no_neighbour(void **state)
 {
 	struct neighbour_counts counts = begin_counts();
@@ -338,7 +338,10 @@ static void test_root_of_the_host(void **state)
 	neighbours_done(&n);
 }
 
-/* Who had the CPU that the session's cgroup ran on is told from who had another one. */
+/*
+ * The user of the CPU that the session's cgroup ran on is distinguished from the user of another
+ * one.
+ */
 static void test_beside(void **state)
 {
 	struct neighbour_counts counts;
@@ -350,7 +353,7 @@ static void test_beside(void **state)
 		skip();
 	have_had(OTHER, 500, NO_SLOT);
 	have_had_on(OTHER, 1, 500);
-	fake->control.sessions = 1; /* another session keeps what was counted */
+	fake->control.sessions = 1; /* another session keeps the counts */
 	counts = begin_counts();
 	have_had(OWN, 300, OWN_SLOT);
 	have_had_on(OWN, 1, 290);
@@ -393,7 +396,7 @@ static void test_root_is_only_itself(void **state)
 	neighbours_done(&n);
 }
 
-/* Without the map a session runs all the same, and says nothing of others. */
+/* Without the map a session runs all the same, and has no others. */
 static void test_unreadable_is_not_zero(void **state)
 {
 	struct neighbour_counts counts;

@@ -65,7 +65,7 @@ static uint64_t shown_ms(int ms)
 	return row ? row[target.timeline->before + ms / 50] / MS : 0;
 }
 
-/* Makes what a look sees of a thread, and gives it to the recorder, or to the signal. */
+/* Makes a look's report of a thread, and gives it to the recorder, or to the signal. */
 static void see_in(uint32_t slot, uint32_t epoch, uint64_t switches, uint16_t frames, bool first)
 {
 	struct look_record record = {
@@ -189,7 +189,7 @@ static void test_runs(void **state)
 	begin();
 	first_look(0, 0);
 	assert_weights(3000, 1, 1500, 1);
-	/* The timeline shows what looks saw, and half of the time between two looks around it. */
+	/* The timeline shows the looks, and half of the time between two looks around each. */
 	assert_int_equal(shown_ms(-1050), 50);
 	assert_int_equal(shown_ms(-1000), 25);
 	assert_int_equal(shown_ms(-950), 0);
@@ -213,7 +213,7 @@ static void test_new(void **state)
 	begin();
 	first_look(5, 4);
 	assert_weights(0, 0, 500, 1);
-	assert_int_equal(shown_ms(-50), 0); /* nobody saw it there */
+	assert_int_equal(shown_ms(-50), 0); /* no look saw it there */
 }
 
 /* Nothing is made up where the recorder has not looked. */
@@ -235,7 +235,9 @@ static void test_no_first(void **state)
 	assert_weights(3000, 1, 1000, 1);
 }
 
-/* A watch within the session's is its own; another one, or what was in the slot before, is not. */
+/*
+ * A watch within the session's is its own; another one, or the earlier watch of the slot, is not.
+ */
 static void test_slots(void **state)
 {
 	pass = (struct look_pass){ .number = 1, .began_ns = (START - 4000) * MS, .all = true };

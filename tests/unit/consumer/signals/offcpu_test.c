@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The signal `offcpu`: what the stacks weigh that looks found, and what its ledger counts. */
+/* The signal `offcpu`: the weights of the stacks of looks, and the counts of its ledger. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <stdlib.h>
@@ -145,7 +145,7 @@ static uint64_t weight_ms(const struct signal *s, size_t i)
 	return s->taken->stacks.items[i]->weight_ns / MS;
 }
 
-/* Who waits from before the session until after it weighs as long as the session. */
+/* A thread that waits from before the session until after it weighs as long as the session. */
 static void test_all_along(void **state)
 {
 	struct signal *s = begin();
@@ -237,7 +237,7 @@ static void test_halves(void **state)
 	signals_free(s);
 }
 
-/* A better walk of the same wait takes over what the first stack weighed, and its looks. */
+/* A better walk of the same wait takes over the weight of the first stack, and its looks. */
 static void test_better_walk(void **state)
 {
 	struct signal *s = begin();
@@ -354,7 +354,7 @@ static void test_of_others(void **state)
 	signals_free(s);
 }
 
-/* A pass that began before the session says nothing of it. */
+/* A pass that began before the session proves nothing about it. */
 static void test_earlier_pass(void **state)
 {
 	struct signal *s;

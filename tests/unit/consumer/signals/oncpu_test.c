@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session's ledger counts: phases, the pre-roll, losses by their time, what is expected. */
+/* What a session's ledger counts: phases, the pre-roll, losses by their time, expected samples. */
 #include "tests/unit/consumer/testing/session_testing.h"
 
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /*
- * The recorder had no room for what was recorded more than two seconds ago: pre_ms is what it has,
- * the reason stands beside it, and nothing that it let go is told as a loss of the ring.
+ * The recorder had no room for samples older than two seconds: pre_ms is the recorded time, with
+ * its reason, and no dropped sample is reported as a loss of the ring.
  */
 static void test_evicted_pre_roll(void **state)
 {
@@ -42,7 +42,7 @@ static void test_evicted_pre_roll(void **state)
 }
 
 /*
- * What was sampled while the stall was measured is the onset; only what is older is calm. Nothing
+ * What was sampled while the stall was measured is the onset; only older samples are calm. Nothing
  * of it is counted twice or not at all.
  */
 static void test_onset(void **state)
@@ -112,7 +112,7 @@ static void test_onset_lost(void **state)
 
 /*
  * The slot's counters still hold ticks that went stale long before the pre-roll, and some around
- * its beginning: what the ring had no room for in it is told as that.
+ * its beginning: samples without room in the ring are reported as that.
  */
 static void test_loss_before_trigger(void **state)
 {
@@ -142,7 +142,7 @@ static void test_loss_before_trigger(void **state)
 	assert_int_equal(number(ledger_of(line), "attempted"), 7 * cpus);
 }
 
-/* Nothing of the pre-roll arrived: a reading of the counters in it tells how much that was. */
+/* Nothing of the pre-roll arrived: a reading of the counters in it has the number. */
 static void test_all_lost_before_trigger(void **state)
 {
 	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
@@ -204,7 +204,7 @@ static void test_evicted_before_pre_roll(void **state)
 	assert_int_equal(number(json_object_object_get(ledger_of(line), "lost"), "held"), 0);
 }
 
-/* Why it is not known how many samples to expect: nobody counts it, or its file cannot be read. */
+/* Why it is not known how many samples to expect: it is not counted, or its file cannot be read. */
 static void test_expected_reason(void **state)
 {
 	_cleanup_json_ json_object *gone = NULL, *choice = NULL;
@@ -231,7 +231,7 @@ static void put_usage(const char *text)
 	close(fd);
 }
 
-/* A service that is restarted has a new cgroup of the old name, whose CPU time begins at 0. */
+/* A restarted service has a new cgroup of the old name, with a CPU time that begins at 0. */
 static void test_expected_of_a_restart(void **state)
 {
 	_cleanup_json_ json_object *grown = NULL, *anew = NULL;

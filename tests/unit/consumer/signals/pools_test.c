@@ -129,7 +129,7 @@ static void test_of_others(void **state)
 	assert_reason(s, "more of the cgroup");
 }
 
-/* Nothing is attached that could not say anything. */
+/* Nothing is attached that could not report anything. */
 static void test_without(void **state)
 {
 	struct signal *s;

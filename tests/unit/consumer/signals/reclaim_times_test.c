@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stretches of reclaim: differences of readings, clipped to the session, and who else had some. */
+/*
+ * Stretches of reclaim: differences of readings, clipped to the session, and the other cgroups in
+ * reclaim.
+ */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <stdio.h>
@@ -175,7 +178,7 @@ static void test_orphans(void **state)
 	assert_int_equal(all.items[0].own.time_ns, 0);
 }
 
-/* Pauses are told by disk; everybody has them all. */
+/* Pauses are counted by disk; `everybody` has them all. */
 static void test_disks(void **state)
 {
 	add(&now, 1, RECLAIM_THROTTLE, 4);
@@ -202,7 +205,7 @@ static void test_neighbours(void **state)
 		add(&now, id, RECLAIM_DIRECT, id);
 	add(&now, 2, RECLAIM_LIMIT, 100);
 	add(&now, 99, RECLAIM_COMPACTION, 50);
-	add(&now, 0, RECLAIM_DIRECT, 1000); /* outside of the scope: nobody is named */
+	add(&now, 0, RECLAIM_DIRECT, 1000); /* outside of the scope: no cgroup is named */
 	make();
 	assert_int_equal(all.n_neighbours, RECLAIM_NEIGHBOURS);
 	assert_int_equal(all.neighbours[0].row.cgroup_id, 2);
@@ -218,7 +221,7 @@ static void test_neighbours(void **state)
 	assert_int_equal(all.items[0].everybody_count, 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 1000);
 }
 
-/* More pairs than are told one by one. */
+/* More pairs than lines. */
 static void test_rest(void **state)
 {
 	for (uint32_t i = 0; i < RECLAIM_PARTS + 3; i++) {

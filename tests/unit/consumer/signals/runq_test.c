@@ -173,7 +173,7 @@ static void test_counts(void **state)
 	signals_free(pools);
 }
 
-/* Many cgroups of one user are one row, before a bystander who had more than each of them. */
+/* Many cgroups of one user are one row, before a bystander with more than each of them. */
 static void test_one_owner(void **state)
 {
 	const struct queue_blame *blame;
@@ -267,7 +267,7 @@ static void test_named_later(void **state)
 	rmdir(name);
 }
 
-/* A session of one process has its waits, and cannot say which cgroups it waited for. */
+/* A session of one process has its waits, without the cgroups that ran in that time. */
 static void test_one_process(void **state)
 {
 	struct signal *s;
@@ -291,7 +291,7 @@ static void test_one_process(void **state)
 	signals_free(s);
 }
 
-/* Nothing is attached that could not say anything, nor what cannot be read. */
+/* Nothing is attached that could not report anything, nor a program with an unreadable map. */
 static void test_without(void **state)
 {
 	struct signal *s;

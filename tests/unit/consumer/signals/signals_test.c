@@ -136,7 +136,7 @@ static void test_session(void **state)
 	assert_int_equal(sum_weights(lines, "runtime"), taken / 4 * 3);
 }
 
-/* Where a signal has no program, the session says so and runs with the others. */
+/* Where a signal has no program, the session reports it and runs with the others. */
 static void test_unknown(void **state)
 {
 	struct signal *s;

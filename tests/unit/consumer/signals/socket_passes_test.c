@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the ring says of a socket is not believed where the kernel side cannot have said it. */
+/* A record of the ring is not believed where the kernel side cannot have written it. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was counted of connections, as the difference of two readings, and which peers are told. */
+/* The counts of connections, as the difference of two readings, and the peers with a line. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static struct socket_view new_view(void)
 	return v;
 }
 
-/* What others have, what was counted before and what has no way are not the session's. */
+/* The counts of others, those of before and those without a way are not the session's. */
 static void test_difference(void **state)
 {
 	struct socket_key keys[4] = { key_of(OWN, 1), key_of(9, 2), key_of(OWN, 3),
@@ -83,7 +83,7 @@ static void test_difference(void **state)
 	socket_view_done(&v);
 }
 
-/* Of one process nothing is counted, and what has no room is said all the same. */
+/* For one process nothing is counted, and counts without room are reported all the same. */
 static void test_looks_alone(void **state)
 {
 	struct socket_key key = key_of(OWN, 1);
@@ -101,7 +101,7 @@ static void test_looks_alone(void **state)
 	socket_view_done(&v);
 }
 
-/* Of many peers those are told of which something waits; the rest is one sum. */
+/* Of many peers those with waiting data have a line; the rest is one sum. */
 static void test_choice(void **state)
 {
 	struct socket_reading none = {};

@@ -55,7 +55,7 @@ static void test_looks(void **state)
 	socket_view_done(&v);
 }
 
-/* A look that was cut says nothing of levels, and what it misses against the last is lost. */
+/* A cut look proves nothing about levels, and its missing sockets against the last are lost. */
 static void test_cut_look(void **state)
 {
 	struct socket_record r = connection(5, 5432);
@@ -74,7 +74,7 @@ static void test_cut_look(void **state)
 	socket_view_done(&v);
 }
 
-/* A sign is what lasts for SOCKET_LIMIT_LATE_MS, or needs no time. */
+/* A sign lasts for SOCKET_LIMIT_LATE_MS, or needs no time. */
 static void test_signs(void **state)
 {
 	struct socket_record r = connection(5, 5432);

@@ -123,7 +123,7 @@ static void assert_reason(struct signal *s, const char *part)
 	signals_free(s);
 }
 
-/* Nothing is attached that could not say anything, nor what cannot be read. */
+/* Nothing is attached that could not report anything, nor a program with an unreadable map. */
 static void test_without(void **state)
 {
 	struct signal *s;

@@ -22,7 +22,7 @@ static struct slot slots[SLOTS];
 static char path[] = "/tmp/trocar-unit-accounts-XXXXXX";
 static struct account_record records[16];
 static size_t n_records;
-static struct thread_queue queue; /* of what is put from now on */
+static struct thread_queue queue; /* of later elements */
 
 static int setup(void **state)
 {
@@ -118,7 +118,7 @@ static void assert_closes(const struct thread_account *t)
 	assert_int_equal(sum_ns, t->wall_ns);
 }
 
-/* What was before the session is subtracted, each fate is told, and each account closes. */
+/* The time before the session is subtracted, each fate is reported, and each account closes. */
 static void test_difference(void **state)
 {
 	uint64_t now_ns = clock_mono_ns(), then_ns = now_ns + 10 * NSEC_PER_SEC;
@@ -224,7 +224,7 @@ static void test_one_process(void **state)
 	thread_accounts_done(&all);
 }
 
-/* The waits for a CPU of before are subtracted, and what is open is listed with its call. */
+/* The waits for a CPU of before are subtracted, and open waits are listed with their call. */
 static void test_queue(void **state)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -330,7 +330,7 @@ static void test_sweep(void **state)
 	assert_int_equal(count_elements(), 0);
 }
 
-/* Of the array only what can be read is removed, and what nobody takes. */
+/* Of the array only readable elements are removed, and those without a taker. */
 static void test_sweep_near(void **state)
 {
 	static struct near_account near[ACCOUNTS_NEAR];
@@ -390,8 +390,8 @@ static void write_many(uint64_t first_ns)
 }
 
 /*
- * A reading in slices is one of several steps, each of a few records, and has what one of a single
- * turn has: also where threads end meanwhile, or begin.
+ * A reading in slices is one of several steps, each of a few records, and has the same as one of a
+ * single turn: also where threads end meanwhile, or begin.
  */
 static void test_slices(void **state)
 {

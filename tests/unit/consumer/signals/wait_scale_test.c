@@ -89,7 +89,7 @@ static void test_others(void **state)
 	assert_int_equal(scale.groups + scale.left, 0);
 }
 
-/* Few looks, or a factor that chance does not make, change nothing, and are said. */
+/* Few looks, or a factor that chance does not make, change nothing, and are reported. */
 static void test_left(void **state)
 {
 	struct stack *few = add("work-1", LOCK, 3, WAIT_SCALE_LOOKS - 1, 100);
@@ -108,8 +108,10 @@ static void test_left(void **state)
 	assert_int_equal(scale.left_exact_ns, 331 * MS);
 }
 
-/* What waits for a CPU does so by both, so the exact time holds: a reader displaces what it looks
- * at. */
+/*
+ * What waits for a CPU does so by both, so the exact time holds: a reader displaces the thread that
+ * it looks at.
+ */
 static void test_for_cpu(void **state)
 {
 	struct stack *one = add("work-1", WAIT_FOR_CPU, 3, 60, 3000);
@@ -121,7 +123,7 @@ static void test_for_cpu(void **state)
 	assert_int_equal(one->weight_ns, 160 * MS);
 	assert_int_equal(few->weight_ns, 20 * MS);
 	assert_int_equal(scale.left, 0);
-	/* Few looks do not say which stacks a longer time belongs to. */
+	/* Few looks do not show which stacks a longer time belongs to. */
 	pool[0].part_ns[WAIT_FOR_CPU] = 960 * MS;
 	pool[1].part_ns[WAIT_FOR_CPU] = 900 * MS;
 	assert_int_equal(apply(), 0);

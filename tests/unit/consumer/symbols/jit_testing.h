@@ -16,7 +16,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 
-/* This process, as the kernel's programs would tell of it. */
+/* This process, as the kernel's programs would report it. */
 static inline struct process_key jit_testing_self(void)
 {
 	struct process_key key = { .tgid = (uint32_t)getpid() };

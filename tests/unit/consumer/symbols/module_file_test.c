@@ -115,8 +115,8 @@ static void test_not_borrowed(void **state)
 }
 
 /*
- * A memory file was never at any path: to start its process again would help nobody. The broker
- * refuses it and is not asked.
+ * A memory file was never at any path: a restart of its process would not help. The broker refuses
+ * it and is not asked.
  */
 static void test_memory_file(void **state)
 {
@@ -196,8 +196,7 @@ static void test_build_id_borrowed(void **state)
 	symbols_free(s);
 }
 
-/* Containers have their own copies of a file: one table serves all that the kernel says are equal.
- */
+/* Containers have their own copies of a file: one table serves all that are equal to the kernel. */
 static void test_one_table_for_copies(void **state)
 {
 	struct symbols *s = fresh(1 << 20);
@@ -274,14 +273,14 @@ static void test_other_file_of_one_id(void **state)
 	symbols_learn_build_id(s, m, id);
 	assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
 	assert_string_equal(name.fn, "specimen_other");
-	/* Which of the two it is, nothing says. */
+	/* Nothing identifies which of the two it is. */
 	expect_why(s, by_id, "unknown_build_id");
 	symbols_free(s);
 	unlink(same);
 	unlink(other);
 }
 
-/* A short build-id was made by hand, and says nothing of another file. */
+/* A short build-id was made by hand, and proves nothing about another file. */
 static void test_short_id(void **state)
 {
 	uint8_t id[BUILD_ID_BYTES] = { 1, 2, 3 };

@@ -103,7 +103,7 @@ static bool is_second(void *context, const struct module *m)
 	return m == context;
 }
 
-/* What nobody holds is forgotten, the longest unused first, and no more than asked for. */
+/* Modules without a holder are forgotten, the longest unused first, and no more than asked for. */
 static void test_forget(void **state)
 {
 	const uint8_t id[BUILD_ID_BYTES] = { 1, [19] = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* records_testing.h: builds what the iterators write, for the tests of their readers. */
+/* records_testing.h: builds the iterators' records, for the tests of their readers. */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_TESTING_H
 

@@ -112,7 +112,7 @@ static void test_installed_for_stripped(void **state)
 	symbols_free(s);
 }
 
-/* A module whose frames all had names is not looked at again. */
+/* A module with names for all frames is not looked at again. */
 static void test_not_needed(void **state)
 {
 	struct symbols *s = fresh(1 << 20);

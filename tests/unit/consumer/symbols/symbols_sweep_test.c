@@ -76,7 +76,7 @@ static struct module *resolve_by_build_id(struct symbols *s, struct module *file
 	return m;
 }
 
-/* A forgotten file leaves nothing behind: neither its table, nor whoever found names by it. */
+/* A forgotten file leaves nothing behind: neither its table, nor its users. */
 static void test_with_table(void **state)
 {
 	struct symbols *s = fresh(1 << 20);

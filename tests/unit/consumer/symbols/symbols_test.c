@@ -131,8 +131,8 @@ static void test_build_id(void **state)
 }
 
 /*
- * When the kernel has reported the build-id, that alone says whether a file which was written since
- * is the one.
+ * When the kernel has reported the build-id, that alone decides whether a file which was written
+ * since is the one.
  */
 static void test_rewritten_of_known_build(void **state)
 {
@@ -219,7 +219,7 @@ static Elf64_Shdr move_symbols(char *data, uint64_t offset)
 
 /*
  * A program with gigabytes of debug information behind its code, and with more symbols than are
- * read: what was read has its names, and what has none says why.
+ * read: read files have their names, and those without have the reason.
  */
 static void test_large(void **state)
 {

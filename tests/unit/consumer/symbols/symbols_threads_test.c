@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The main thread learns modules, their places and their build-ids while the symbolizer's names
- * what it has of them. What is read is whole; a build with -Db_sanitize=thread sees every access
- * that is not ordered.
+ * frames by them. What is read is whole; a build with -Db_sanitize=thread sees every access that is
+ * not ordered.
  */
 #include "tests/unit/runner/unit.h"
 
@@ -57,7 +57,9 @@ static void *name_all(void *context)
 	return NULL;
 }
 
-/* One module in eight is the specimen by another path; the kernel tells a wrong build-id of it. */
+/*
+ * One module in eight is the specimen by another path; the kernel reports a wrong build-id of it.
+ */
 static struct module *make(struct both *b, size_t i)
 {
 	struct module *m;

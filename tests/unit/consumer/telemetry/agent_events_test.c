@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent.start: what the agent has on this machine, and what it lacks. */
+/* agent.start: the agent's features on this machine, and the missing ones. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/telemetry/agent_events.h"
@@ -19,7 +19,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Returns what `missing` says of the feature, or NULL. */
+/* Returns the entry of the feature in `missing`, or NULL. */
 static json_object *find_missing(json_object *line, const char *feature)
 {
 	json_object *missing = json_object_object_get(line, "missing");
@@ -44,7 +44,7 @@ static json_object *start_line(const char *processes, const char *cgroups, const
 	return fake_last(fake, "agent.start");
 }
 
-/* In namespaces of its own the agent sees a part of the host: it says so, and what that costs. */
+/* In namespaces of its own the agent sees a part of the host: it reports it, and the cost. */
 static void test_namespaces(void **state)
 {
 	_cleanup_json_ json_object *whole = NULL, *part = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the line `health` is said, and over what. */
+/* When the line `health` is written, and over which interval. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <unistd.h>
@@ -85,7 +85,7 @@ static void test_longest_turn(void **state)
 	fake_free(f);
 }
 
-/* What is left of a minute when nothing is watched any more is said if it lacks something. */
+/* The rest of a minute when nothing is watched any more is reported if something was lost. */
 static void test_rest_of_a_minute(void **state)
 {
 	struct fake *f = fake_new();

@@ -108,11 +108,11 @@ static void test_events_held_back(void **state)
 	assert_int_equal(fake_count(fake, "error"), 2);
 	snprintf(count, sizeof(count), "%u", 4 * fake->a.pins.abi.cpus_possible);
 	is_last("events_limited", count);
-	/* The scan came between, and what was asked for before it is not asked for again. */
+	/* The scan came between, and an earlier request is not repeated. */
 	assert_int_equal(fake->a.schedule.scan_due_ns, 0);
 }
 
-/* Whoever wants a scan soon does not wait for the one that repairs. */
+/* An urgent scan does not wait for the one that repairs. */
 static void test_repair_holds_up_nobody(void **state)
 {
 	uint64_t now_ns = clock_mono_ns();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_client_testing.h: a thread that plays the broker: it answers each message as the next step
- * of a script says. */
+/*
+ * broker_client_testing.h: a thread that plays the broker: it answers each message by the next step
+ * of a script.
+ */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_BROKER_CLIENT_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_BROKER_CLIENT_TESTING_H
 
@@ -22,13 +24,13 @@ enum manner {
 	SHORT,
 	LONG,
 	SILENT,	   /* nothing at all */
-	SLOW,	   /* good, but later than anybody waits */
+	SLOW,	   /* good, but later than any caller waits */
 	TARDY,	   /* good, and in time, but three of them are not */
 	HANG_UP,   /* end of the connection instead of an answer */
 	OTHER_SEQ, /* the number of another request */
 	OTHER_REQUEST,
 	OTHER_MAGIC,
-	LIAR,  /* says one descriptor more than it sends */
+	LIAR,  /* announces one descriptor more than it sends */
 	EARLY, /* a refusal of the connection, before any request was read */
 };
 
@@ -131,7 +133,7 @@ static void *play(void *context)
 			break;
 		f->connections++;
 		more = serve(f, fd, &at);
-		if (!more) { /* whoever asks on hears no answer */
+		if (!more) { /* later requests get no answer */
 			shutdown(f->listener_fd, SHUT_RDWR);
 			recv(fd, f->heard[15], 1, 0);
 		}

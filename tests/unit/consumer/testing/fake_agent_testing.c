@@ -132,7 +132,7 @@ struct fake *fake_new(void)
 	make_files(f);
 	assert_int_equal(host_read(&a->host), 0);
 	assert_int_equal(loop_new(&a->loop), 0);
-	/* Set by the agent, and never due: the tests do what the loop would. */
+	/* Set by the agent, and never due: the tests do the loop's work. */
 	assert_int_equal(schedule_init(&a->schedule, a->loop, &no_calls, a), 0);
 	shares_init(&a->shares);
 	assert_int_equal(output_queue_new(f->output, 4u << 20, &a->output), 0);
@@ -199,7 +199,7 @@ void fake_free(struct fake *f)
 }
 
 /* A scan of many turns, on a machine that may be busy. */
-/* Ends the looks for cgroups, and hands on who waits for them. */
+/* Ends the looks for cgroups, and hands on the waiting processes. */
 static void look_to_end(struct fake *f)
 {
 	while (f->a.cgroups.look.sought || f->a.cgroups.look.walk || f->a.discovery.waiting.first) {
@@ -417,7 +417,9 @@ bool fake_cgroup_make(struct fake *f, const char *name, struct fake_cgroup *ret_
 	c.pid = fork();
 	assert_true(c.pid >= 0);
 	if (!c.pid) {
-		/* A test that fails must leave nobody behind, who would also hold its output open.
+		/*
+		 * A failed test must leave no process behind, which would also hold its output
+		 * open.
 		 */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();

@@ -45,7 +45,7 @@ struct fake {
 struct fake *fake_new(void);
 /*
  * Ends the agent as the program does, and removes its directory; then the test fails when one of
- * the lines is not as the schemas say.
+ * the lines does not match the schemas.
  */
 void fake_free(struct fake *f);
 

@@ -82,7 +82,7 @@ static inline void wait_error(struct output *o, int error, uint64_t at_least)
 	fail_msg("error %d (%lu times)", stats.last_error, (unsigned long)stats.write_errors);
 }
 
-/* Every line is "who number 000", whole, the numbers of each who growing. Returns the lines. */
+/* Every line is "name number 000", whole, the numbers of each name growing. Returns the lines. */
 static inline unsigned int check_text(char *text)
 {
 	unsigned int lines = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pressure_testing.h: a fake agent with a cgroup of its own, whose pressure files are opened here
+ * pressure_testing.h: a fake agent with a cgroup of its own; its pressure files are opened here
  * instead of by a broker. Shared by the tests of psi_opener.c and pressure_follow.c.
  */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_PRESSURE_TESTING_H
@@ -15,8 +15,10 @@ extern struct fake *fake;
 extern struct fake_cgroup group;
 extern struct psi_opener *opener;
 
-/* What the opener does: how often it was asked, what it answers, and whether its files have a
- * trigger already. */
+/*
+ * What the opener does: the number of requests, its answer, and whether its files have a trigger
+ * already.
+ */
 extern int opened, answer;
 extern const char *answer_why;
 extern bool armed;

@@ -25,7 +25,7 @@ extern struct symbols *report_testing_symbols;
 int report_testing_setup(void **state);
 int report_testing_teardown(void **state);
 
-/* Opens the output, and symbols whose names have that many bytes. */
+/* Opens the output, and symbols with names of that many bytes. */
 void report_testing_begin(size_t queue_bytes, size_t max_bytes, int name_bytes);
 
 /* An ended session on request without samples; session_result_free it. */

@@ -24,7 +24,7 @@ struct unwind_testing {
 bool unwind_testing_start(struct unwind_testing *t, uint32_t elements);
 void unwind_testing_stop(struct unwind_testing *t);
 
-/* What the kernel side will say of the next filling. */
+/* The kernel side's answer to the next filling. */
 void unwind_testing_record(struct unwind_testing *t, struct ranges_record record);
 void unwind_testing_fill(struct unwind_testing *t, uint64_t fill, uint32_t table, uint32_t count);
 
@@ -35,7 +35,7 @@ struct process *unwind_testing_mapped(struct unwind_testing *t, uint32_t tgid,
 /* Its mappings were read: makes or renews its table. */
 void unwind_testing_renew(struct unwind_testing *t, struct process *p);
 
-/* A tick meets the process, whose stack is not walked by its table. */
+/* A tick meets the process, with a stack that is not walked by its table. */
 void unwind_testing_sample(struct unwind_testing *t, struct process *p);
 
 /* What the loop does, until there has been as much news as is needed or `ms` have passed. */
@@ -49,7 +49,7 @@ bool unwind_testing_has_table(const struct process *p);
 struct process *unwind_testing_published(struct unwind_testing *t, uint32_t tgid, uint32_t table,
 					 uint64_t fill);
 
-/* What the kernel side was told: number of the process's table plus 1. */
+/* The words written to the kernel side: number of the process's table plus 1. */
 uint32_t unwind_testing_told(const struct unwind_testing *t, const struct process *p);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libdw.c: compares compiled tables with what libdw, an implementation that shares nothing with
- * ours, reads from the same files: for each row at its first byte, its last and one between, where
- * the frame address, the return address and the frame pointer are. Rows beyond libdw's are the
- * merged paddings; text that it knows and no row covers is a disagreement.
+ * libdw.c: compares compiled tables with libdw's, an implementation that shares nothing with ours,
+ * for the same files: for each row at its first byte, its last and one between, where the frame
+ * address, the return address and the frame pointer are. Rows beyond libdw's are the merged
+ * paddings; text that it knows and no row covers is a disagreement.
  *
  * libdw [--all] [FILE...]: the given files, else a sample of the system's libraries and programs
  * that has the well-known ones in it, else (--all) every one, those in folders below and those of
@@ -58,7 +58,7 @@ static struct totals {
 	unsigned long files, without, rows, compared, beyond, unsupported, disagreements;
 } totals;
 
-/* The rule that libdw's answers amount to; false when no rule can say it. */
+/* The rule that libdw's answers amount to; false when no rule can express it. */
 struct expected {
 	bool supported;
 	struct unwind_rule rule;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The budgets of captured time as bounds: for sessions that run at once, and in what retry_ms says.
- */
+/* The budgets of captured time as bounds: for sessions that run at once, and in retry_ms. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <stdio.h>
@@ -19,7 +18,7 @@ static const struct rule *rule_now(void)
 	return &fake->a.active.set->rules->rules[0];
 }
 
-/* A rule of 2 s in the hour, whose sessions want 3 s, on several cgroups of one owner. */
+/* A rule of 2 s in the hour, with sessions that want 3 s, on several cgroups of one owner. */
 static int setup(void **state)
 {
 	fake = fake_new();
@@ -124,7 +123,7 @@ static void test_retry(void **state)
 	assert_true(left_ms(at_ns - NSEC_PER_SEC) < CAPTURE_BUDGET_LEAST_MS);
 }
 
-/* The same of all rules' budget, and of an owner who has had half of it. */
+/* The same for all rules' budget, and for an owner that has had half of it. */
 static void test_retry_of_owner(void **state)
 {
 	uint64_t retry_ms = 0, now_ns = clock_mono_ns(), all_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What holds triggers back after a session, for how long, and what is said of them. */
+/* The reasons that hold triggers back after a session, their length, and the lines about them. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <inttypes.h>
@@ -208,7 +208,7 @@ static void test_each_resource(void **state)
 	capture(stall(RESOURCE_MEMORY, 0, 100));
 }
 
-/* So much time passes for what is compared. */
+/* This much time passes for the compared triggers. */
 static void pass(uint64_t seconds)
 {
 	struct cooldown *e;
@@ -243,7 +243,7 @@ static void test_larger_stall_breaks(void **state)
 	expect_held(stall(RESOURCE_IO, 8000, 9400), "cooldown");
 }
 
-/* Steady pressure, however long it lasts, is not larger than what the session saw. */
+/* Steady pressure, however long it lasts, is not larger than the session's own. */
 static void test_steady_stall_is_held(void **state)
 {
 	if (!fake)
@@ -287,7 +287,7 @@ static void test_sums(void **state)
 	assert_string_equal(fake_text(sums, "session"), session);
 	assert_string_equal(fake_text(sums, "cgroup"), "/unit/cooldown");
 	assert_string_equal(fake_text(sums, "rule"), "all");
-	/* Nothing more is to be said, and in the end nothing is kept. */
+	/* Nothing more is to be reported, and in the end nothing is kept. */
 	cooldowns_expire(all, clock_mono_ns() + 30 * NSEC_PER_SEC);
 	assert_int_equal(all->by_key.count, 1);
 	cooldowns_expire(all, clock_mono_ns() + 130 * NSEC_PER_SEC);
@@ -305,7 +305,7 @@ static bool is_of(json_object *line, const char *session)
 		(id && !strcmp(json_object_get_string(id), session)));
 }
 
-/* What was held back is said before the session that comes after it, and when the rule goes. */
+/* Held triggers are reported before the session that comes after them, and when the rule goes. */
 static void test_sums_come_first(void **state)
 {
 	_cleanup_json_ json_object *lines = NULL, *line = NULL;
@@ -335,7 +335,7 @@ static void test_sums_come_first(void **state)
 	assert_int_equal(fake->a.triggers.cooldowns.by_key.count, 0);
 }
 
-/* A session's end has what was held back in its cgroup while it ran, by cause. */
+/* A session's end has the triggers that were held in its cgroup while it ran, by cause. */
 static void test_held_in_session_end(void **state)
 {
 	struct trigger_reason reason = stall(RESOURCE_CPU, 0, STALL_MS);
@@ -364,7 +364,7 @@ static void test_held_in_session_end(void **state)
 	assert_null(fake_text(one, "sum_ms"));
 }
 
-/* A full table: the one that is over first makes room, and what it held is said. */
+/* A full table: the one that is over first makes room, and its held triggers are reported. */
 static void test_full_table(void **state)
 {
 	struct cooldowns *all = fake ? &fake->a.triggers.cooldowns : NULL;

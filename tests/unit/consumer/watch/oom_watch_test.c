@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is told of a process that the kernel kills because memory ran out, and what that begins. */
+/*
+ * The report of a process that the kernel kills because memory ran out, and the session that it
+ * begins.
+ */
 #include "tests/unit/consumer/testing/group_testing.h"
 
 #include <stdio.h>
@@ -107,7 +110,7 @@ static void test_line(void **state)
 	assert_int_equal(fake_count(fake, "session.start"), 0);
 }
 
-/* What is not known is said with its reason; who had no memory any more has no sizes. */
+/* Unknown members have their reason; a victim without memory has no sizes. */
 static void test_unknown(void **state)
 {
 	_cleanup_json_ json_object *line = NULL, *machine = NULL;
@@ -187,7 +190,7 @@ static void test_scope(void **state)
 	assert_int_equal(fake_count(fake, "session.start"), 0);
 }
 
-/* A slot that is free, that does not exist, or has had another watch since: nothing is told. */
+/* A slot that is free, that does not exist, or has had another watch since: nothing is reported. */
 static void test_stale(void **state)
 {
 	struct oom_victim v;

@@ -55,7 +55,7 @@ static void test_due(void **state)
 	assert_int_equal(w->facts.count, 2);
 }
 
-/* What a turn leaves over is read in the next, before what was read. */
+/* The rest of a turn is read in the next, before files that were read. */
 static void test_turns(void **state)
 {
 	struct watch *w[FAKE_SLOTS];

@@ -49,12 +49,14 @@ static void test_slots(void **state)
 	}
 	assert_int_equal(get(1, &again), 0);
 	assert_ptr_equal(again, w[0]);
-	/* Full: said once, however often it is tried. */
+	/* Full: reported once, however often it is tried. */
 	assert_int_equal(get(100, &again), -ENOSPC);
 	assert_int_equal(get(101, &again), -ENOSPC);
 	assert_int_equal(fake_count(fake, "error"), 1);
-	/* The slot of one that went is taken again, under another epoch: its samples are told
-	 * apart. */
+	/*
+	 * The slot of one that went is taken again, under another epoch: its samples are
+	 * distinguished.
+	 */
 	epoch = w[2]->epoch;
 	watch_remove(w[2], "cgroup_removed");
 	assert_int_equal(fake->slots[2].state, SLOT_IDLE);
@@ -85,7 +87,7 @@ static void test_payers(void **state)
 	b = get_at(3ULL << 40, "/user.slice/one/b");
 	assert_int_equal(fake->slots[a->slot].payer, fake->slots[b->slot].payer);
 	assert_int_not_equal(fake->slots[a->slot].payer, fake->slots[other->slot].payer);
-	/* The slot whose number the owner goes by gets a watch of another one. */
+	/* The slot with the number that identifies the owner gets a watch of another one. */
 	assert_int_equal(fake->slots[b->slot].payer, a->slot);
 	watch_remove(a, "cgroup_removed");
 	assert_non_null(get_at(4ULL << 40, "/system.slice/z.service")); /* the last free slot */
@@ -95,7 +97,7 @@ static void test_payers(void **state)
 	assert_int_not_equal(fake->slots[late->slot].payer, fake->slots[other->slot].payer);
 }
 
-/* A newcomer takes the place of who has most, the last that came of his; nobody in a session. */
+/* A newcomer takes the last place of the owner with most; never one in a session. */
 static void test_displaced(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -115,7 +117,7 @@ static void test_displaced(void **state)
 	w[3]->requested = true;
 	w[2]->session = &busy;
 	flooder = w[3]->owner;
-	/* None that somebody asked for gives way, and none in a session. */
+	/* No requested watch gives way, and none in a session. */
 	w[0]->requested = w[1]->requested = true;
 	assert_null(get_at(59ULL << 40, "/system.slice/early.service"));
 	w[0]->requested = w[1]->requested = false;
@@ -126,7 +128,7 @@ static void test_displaced(void **state)
 	line = fake_last(fake, "watch.stop");
 	assert_string_equal(fake_text(line, "reason"), "displaced");
 	assert_string_equal(fake_text(line, "cgroup"), "/user.slice/flood/1");
-	/* 3 to 1: another two have room until nobody has more than they would have. */
+	/* 3 to 1: another two have room until no owner has more than they would have. */
 	assert_non_null(get_at(61ULL << 40, "/system.slice/b.service"));
 	assert_null(get_at(62ULL << 40, "/system.slice/a.service/below"));
 	assert_int_equal(flooder->held[SHARE_WATCHES], 2);
@@ -240,7 +242,7 @@ static void test_scope(void **state)
 	assert_int_equal(fake_count(fake, "watch.stop"), 1);
 }
 
-/* Whether what the kernel side counts by slot is a session's alone. */
+/* Whether the kernel side's counts by slot are a session's alone. */
 static void test_shared(void **state)
 {
 	const struct rules *rules;

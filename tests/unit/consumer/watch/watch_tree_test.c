@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A walk that comes late: it waits for who writes into a FIFO, as the kernel's for cgroup_mutex. */
+/* A walk that comes late: it waits for the writer of a FIFO, as the kernel's for cgroup_mutex. */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
@@ -99,7 +99,7 @@ static void let_walk(void)
 	assert_int_equal(watches()->tree.ended, number);
 }
 
-/* Nobody waits for it beyond a moment; it ends nevertheless, and the next one begins. */
+/* No caller waits for it beyond a moment; it ends nevertheless, and the next one begins. */
 static void test_late(void **state)
 {
 	struct watch *outer, *inner;

@@ -20,7 +20,7 @@ static int forget(void **state)
 	return 0;
 }
 
-/* What a terminal of so many columns is; 0: one that does not say. */
+/* What a terminal of so many columns is; 0: one without a size. */
 static struct terminal find(unsigned short columns)
 {
 	struct winsize size = { .ws_row = 24, .ws_col = columns };

@@ -61,7 +61,7 @@ static void test_tame(void **state)
 				  "\\xe2\\x82");
 }
 
-/* A name that turns the order in which it is read, or ends its line, shows what it is. */
+/* A name that turns the order in which it is read, or ends its line, is shown escaped. */
 static void test_tame_order(void **state)
 {
 	static const char wild[] = "\xe2\x80\xaegnp.exe\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f\xe2\x80\xa8"

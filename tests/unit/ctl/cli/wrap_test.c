@@ -40,7 +40,7 @@ static void test_lines(void **state)
 	becomes("12345678901234567890\n\nx\n", "12345678901234567890\n\nx\n");
 	becomes("one two three four five six seven\n", "one two three four\n  five six seven\n");
 	becomes("no end", "no end");
-	/* Below its own indentation, or below what stands behind the gap. */
+	/* Below its own indentation, or below the text after the gap. */
 	becomes("  one two three four five\n", "  one two three four\n    five\n");
 	becomes("  -x   one two three four\n", "  -x   one two three\n       four\n");
 	becomes("  98 %  one two three four\n", "  98 %  one two\n        three four\n");
@@ -57,7 +57,7 @@ static void test_words(void **state)
 	/* Colours take no room, blanks at a break go. */
 	becomes("\x1b[1mone two\x1b[m three four   five\n",
 		"\x1b[1mone two\x1b[m three four\n  five\n");
-	/* A colour does not go on over what stands before the text. */
+	/* A colour does not continue over the indentation. */
 	becomes("\x1b[1mone two three four five six seven\x1b[m\n",
 		"\x1b[1mone two three four\x1b[m\n  \x1b[1mfive six seven\x1b[m\n");
 }

@@ -168,7 +168,7 @@ static void exits_by_the_worst_verdict(void **state)
 	}
 }
 
-/* The names go to the agent one by one, also those that are none: it says what is wrong. */
+/* The names go to the agent one by one, also those that are none: it reports the fault. */
 static void sends_signals(void **state)
 {
 	static const char *const script[] = {

@@ -19,7 +19,7 @@ static void test_paths(void **state)
 	assert_ptr_equal(paths_get(tree.nodes, "a.b"),
 			 json_node_get(json_node_get(tree.nodes, "a"), "b"));
 	assert_true(json_node_equals(paths_get(tree.nodes, "word"), "x"));
-	/* It leads nowhere, to what is no object, or deeper than a path goes. */
+	/* It leads nowhere, to a value that is no object, or deeper than a path goes. */
 	assert_null(paths_get(tree.nodes, "a.x.c"));
 	assert_null(paths_get(tree.nodes, "word.x"));
 	assert_null(paths_get(tree.nodes, "none"));

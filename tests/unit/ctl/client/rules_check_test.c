@@ -29,7 +29,7 @@ static void asks_an_agent(void **state)
 	assert_has(out, "2 rules, no fault; nothing applied\n");
 	assert_has(out,
 		   "api   9    node  /x\n7 more not shown\n2 cgroups of these rules do not let ");
-	/* Where matches are left out nobody knows which rule has none. */
+	/* With left-out matches the rules without one are not known. */
 	assert_string_equal(err, "");
 	snprintf(line, sizeof(line), "rules check --strict %s", file);
 	assert_int_equal(

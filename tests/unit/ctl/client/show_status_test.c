@@ -74,8 +74,7 @@ static void test_unseen(void **state)
 	assert_null(strstr(text, "cannot be looked into"));
 }
 
-/* What is wrong is said before anything else, the worst first; three faults in short, all by --all.
- */
+/* Faults are printed before anything else, the worst first; three faults in short, all by --all. */
 static void test_not_well(void **state)
 {
 	static const char answer[] =
@@ -143,7 +142,7 @@ static void test_twelve_lines(void **state)
 	    "  and 4 more: trocar watches\n");
 }
 
-/* A file that cannot be read is not said to have no stall. */
+/* An unreadable file is not reported as one without a stall. */
 static void test_pressure_not_known(void **state)
 {
 	show_all_of(

@@ -51,7 +51,7 @@ static void test_beginnings(void **state)
 	prints("web;i 1\n", "");
 }
 
-/* What nobody has asked for is in no list and no sum. */
+/* Unselected sessions are in no list and no sum. */
 static void test_report(void **state)
 {
 	events_write(SESSION("aa11", "api", "20", "f") SESSION("aa22", "web", "30", "g")

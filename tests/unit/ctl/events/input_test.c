@@ -65,7 +65,7 @@ static void test_rotated(void **state)
 	assert_int_equal(events_command("folded", events_file, other, NULL), COMMAND_FINE);
 	assert_string_equal(events_out, "web;first 1\nweb;last 1\nweb;main;leaf 1\n");
 	assert_string_equal(events_err, "");
-	/* Alone the newer file lacks the first part, which is said and is no fault. */
+	/* Alone the newer file lacks the first part, which is reported and is no fault. */
 	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
 	assert_string_equal(events_out, "web;last 1\n");
 	assert_string_equal(events_err, "trocar: 1 stack without all parts: passed over\n");
@@ -85,7 +85,7 @@ static void test_again(void **state)
 	assert_string_equal(events_out, "web;f 1000000 1000000\n");
 }
 
-/* A log with what other programs write, in the forms of the journal. */
+/* A log with other programs' lines, in the forms of the journal. */
 static void test_other_programs(void **state)
 {
 	events_write("-- Boot 91e4 --\n"
@@ -124,7 +124,7 @@ static void test_damaged(void **state)
 	assert_string_equal(events_err, "trocar: /tmp: is a folder: name files\n");
 }
 
-/* Files without events, or of which nobody knows, stay in the order in which they were named. */
+/* Files without events, or without a known time, stay in the order in which they were named. */
 static void test_order(void **state)
 {
 	events_write("x\n");

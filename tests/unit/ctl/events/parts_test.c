@@ -28,7 +28,7 @@ static struct json_text text_of(const char *text)
 	return (struct json_text){ .data = text, .bytes = strlen(text) };
 }
 
-/* Takes a part with one frame, whose number is that of the part. */
+/* Takes a part with one frame, with the number of the part. */
 static void take(const char *id, uint64_t part, uint64_t n)
 {
 	struct event event = {
@@ -90,7 +90,7 @@ static void test_missing(void **state)
 	assert_int_equal(parts_lacking(&parts), 4);
 }
 
-/* Stacks whose parts never come take the place of no other one for long. */
+/* Stacks with parts that never come take the place of no other one for long. */
 static void test_the_oldest_gives_way(void **state)
 {
 	char id[16];

@@ -75,7 +75,7 @@ static int file_of(const void *data, size_t bytes)
 	return fd;
 }
 
-/* Unpacks what is packed, `step` bytes at a time; *ret_bytes came. 0 or what unpack_read said. */
+/* Unpacks the packed bytes, `step` at a time; *ret_bytes came. 0 or the value of unpack_read. */
 static int unpack(size_t step, char *out, size_t space, size_t *ret_bytes)
 {
 	_cleanup_close_ int fd = file_of(packed, packed_bytes);
@@ -141,7 +141,7 @@ static void test_short(void **state)
 	}
 }
 
-/* What ends early has given what there was, and says so. */
+/* A file that ends early has given its content, and reports it. */
 static void test_cut(void **state)
 {
 	_cleanup_free_ char *out = malloc(TEXT_BYTES + (2u << 20));

@@ -102,7 +102,7 @@ static void test_no_event(void **state)
 			fail_msg("an event: %s", lines[i]);
 }
 
-/* journalctl -o json leaves out what is longer than 4096 bytes, unless it is run with -a. */
+/* journalctl -o json leaves out fields longer than 4096 bytes, unless it is run with -a. */
 static void test_left_out(void **state)
 {
 	const char *line = "{\"__CURSOR\":\"s=1\",\"MESSAGE\":null,\"PRIORITY\":\"6\"}";

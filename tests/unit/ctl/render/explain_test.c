@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command that says in sentences why a session's service stalled. */
+/* The command that explains in sentences why a session's service stalled. */
 #include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
@@ -28,7 +28,7 @@ static void explain(const char *lines)
 	assert_int_equal(events_command("explain", events_file, NULL), COMMAND_FINE);
 }
 
-/* What was noticed, how good the data are, each cause with its proof, and what is left. */
+/* The symptom, the quality of the data, each cause with its proof, and the rest. */
 static void test_causes(void **state)
 {
 	explain(START("\"pressure\":{\"resource\":\"io\",\"kind\":\"some\",\"stall_ms\":434,"

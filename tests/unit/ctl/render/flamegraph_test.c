@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trocar flamegraph and trocar diff, by what stands in their text; tests/pictures looks at them. */
+/* trocar flamegraph and trocar diff, by their text; tests/pictures looks at them. */
 #include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
@@ -43,8 +43,10 @@ static void test_phases_stand_side_by_side(void **state)
 	assert_int_equal(count("<title>main\n"), 2);
 }
 
-/* Colours say what the threads did, where all of them did the same; the legend names those that are
- * there. */
+/*
+ * Colours show the threads' state, where all of them had the same; the legend names those that are
+ * there.
+ */
 static void test_states(void **state)
 {
 	events_write(EVENTS_STACK("1", "during", "web", "4", "100000000", EVENTS_USER("main"))
@@ -97,7 +99,7 @@ static void test_idle_threads_fill_no_picture(void **state)
 	}
 }
 
-/* Whoever looks at the picture must know that callers are missing in it. */
+/* The picture must show that callers are missing in it. */
 /* A session of a second of calm time, half a second of onset, two during. */
 #define PHASED                                                                             \
 	EVENTS_STACK("1", "before", "web", "3", "300000000", EVENTS_USER("calm"))          \
@@ -210,7 +212,7 @@ static void test_nothing_is_no_picture(void **state)
 	assert_string_equal(events_err, "trocar: the session has no stacks in what was read\n");
 }
 
-/* 100 frames of which one has a 100,000th: too narrow to draw, and said so. */
+/* 100 frames of which one has a 100,000th: too narrow to draw, and reported. */
 static void test_narrow_frames_are_counted(void **state)
 {
 	events_write(EVENTS_STACK("1", "during", "web", "1", "1", EVENTS_USER("tiny"))

@@ -129,7 +129,7 @@ static void test_selects(void **state)
 	EVENTS_WAIT("1", "during", "web", "3", "7", EVENTS_BLOCKED("comet", "false"),   \
 		    EVENTS_USER("serve"))
 
-/* What ran and what waited add up to time, and above each stack stands which it was. */
+/* CPU time and waits add up to time, and above each stack is which it was. */
 static void test_wall(void **state)
 {
 	events_write(WALL);
@@ -180,7 +180,7 @@ static void test_stands_on_what_is_asked_for(void **state)
 	folds("leaf 3\n");
 }
 
-/* Numbers of different signals do not add up: what waited is not among what ran. */
+/* Numbers of different signals do not add up: waits are not among CPU time. */
 static void test_what_ran_alone(void **state)
 {
 	events_write(
@@ -280,7 +280,7 @@ static void test_cut_last_line_is_passed_over(void **state)
 	assert_non_null(strstr(events_err, ":2: the last line is cut: passed over\n"));
 }
 
-/* A key means what it means in lines of its type: another type's may be of another form. */
+/* A key has the meaning of its line's type: another type's may be of another form. */
 static void test_keys_belong_to_types(void **state)
 {
 	events_write(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pictures of how long waits were, by what stands in the page; tests/pictures looks at it. */
+/* The pictures of how long waits were, by the page's text; tests/pictures looks at it. */
 #include "tests/unit/runner/unit.h"
 
 #include "ctl/render/html_histograms.h"

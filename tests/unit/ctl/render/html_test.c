@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trocar html, by what stands in its text; tests/pictures looks at the page. */
+/* trocar html, by its text; tests/pictures looks at the page. */
 #include "tests/unit/runner/unit.h"
 
 #include <stdio.h>
@@ -76,7 +76,7 @@ static char *read_picture(unsigned int n)
 	return (char *)svg;
 }
 
-/* Threads without work would fill the picture of what waited. */
+/* Threads without work would fill the picture of waits. */
 static void test_idle(void **state)
 {
 	char *svg;
@@ -95,7 +95,7 @@ static void test_idle(void **state)
 	free(svg);
 }
 
-/* Each session has its own pictures, and what stalled in all of them stands above. */
+/* Each session has its own pictures, and the stalls of all of them are above. */
 static void test_all(void **state)
 {
 	char *svg;

@@ -24,7 +24,7 @@ static void draws(double share, const char *expected)
 
 static void test_bar(void **state)
 {
-	draws(1, ""); /* nobody looks at it */
+	draws(1, ""); /* it is not used */
 	terminal_use(&(struct terminal){ .is_one = true });
 	draws(0, "");
 	draws(0.0001, "#");

@@ -62,7 +62,7 @@ static void test_rejected(void **state)
 		  "file:/etc/trocar/rules.json: 1 fault: /rules/0/name is 1; must be text\n");
 }
 
-/* Who asks for a time, a rule or one session gets nothing else. */
+/* A selection of a time, a rule or one session gets nothing else. */
 static void test_selected(void **state)
 {
 	events_write(SESSION HELD("11", "budget_rule", CPU("200")));

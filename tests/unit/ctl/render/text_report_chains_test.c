@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of the text report about wait chains, and what `explain` makes of them. */
+/* The part of the text report about wait chains, and their form in `explain`. */
 #include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
@@ -56,7 +56,7 @@ static void test_report(void **state)
 	assert_null(strstr(events_out, "wait chains"));
 }
 
-/* A finding says its chain; where the line is not there, its number alone. */
+/* A finding has its chain; where the line is not there, its number alone. */
 static void test_explain(void **state)
 {
 	char text[8192];

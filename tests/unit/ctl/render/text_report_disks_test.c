@@ -12,7 +12,7 @@ static void has(const char *what)
 
 #define OF_BLOCK(type, more) EVENTS_HEAD(type, "1") ",\"signal\":\"block\"" more "}\n"
 
-/* A row for each disk and operation, and below them who else had the disk. */
+/* A row for each disk and operation, and below them the other users of the disk. */
 static void test_disks(void **state)
 {
 	events_write(
@@ -49,7 +49,7 @@ static void test_disks(void **state)
 	assert_null(strstr(events_out, "disks: "));
 }
 
-/* What the disks are made of, each once; what says no more than a name is left out. */
+/* What the disks are made of, each once; devices with only a name are left out. */
 static void test_stacks(void **state)
 {
 	static const char stack[] =

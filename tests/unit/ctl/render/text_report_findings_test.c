@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the report says of why it was. */
+/* The causes in the report. */
 #include "tests/unit/runner/unit.h"
 
 #include "tests/unit/ctl/events_testing.h"
@@ -27,7 +27,7 @@ static void has(const char *what)
 		fail_msg("no %s in: %s", what, events_out);
 }
 
-/* Each stands below what it explains a part of, with what helps below it, once per cause. */
+/* Each is below the time that it explains a part of, with the remedy below it, once per cause. */
 static void test_findings(void **state)
 {
 	report(END(",\"findings\":[" FINDING("disk", "waiting", "it waited") "," FINDING(
@@ -42,7 +42,7 @@ static void test_findings(void **state)
 	    "  what helps: look at what its threads do in place of taking work");
 }
 
-/* Nothing found is said; what nobody looked for is not. */
+/* An empty result is reported; a missing search is not. */
 static void test_none(void **state)
 {
 	report(END(",\"findings\":[],\"waited_ms\":20,\"unexplained\":0"));

@@ -62,7 +62,7 @@ static void test_change(void **state)
 
 #define ON_A_CONDITION EVENTS_BLOCKED("lock", "false,\"condition\":true")
 
-/* What ran is one table; what waited has its own paths, without those that had no work. */
+/* What ran is one table; waits have their own paths, without those that had no work. */
 static void test_ran_and_waited(void **state)
 {
 	events_write(STACKS WAITED("web", "false", "take") WAITED("web", "true", "rest")
@@ -74,7 +74,7 @@ static void test_ran_and_waited(void **state)
 	    "  100.0 %  take\n");
 	assert_null(strstr(events_out, "rest"));
 	assert_null(strstr(events_out, "queue_pop"));
-	/* Who asks for one signal sees all of it. */
+	/* A selection of one signal shows all of it. */
 	events_command("report", "--signal", "offcpu", events_file, NULL);
 	has("functions: 12 samples during, 0 before");
 	has(" rest ");

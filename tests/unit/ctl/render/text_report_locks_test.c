@@ -12,7 +12,7 @@ static void has(const char *what)
 
 #define LOCK(more) EVENTS_HEAD("lock", "1") ",\"signal\":\"lock\"" more "}\n"
 
-/* A row for each lock, with the one who had it for most of the time. */
+/* A row for each lock, with its holder for most of the time. */
 static void test_locks(void **state)
 {
 	events_write(LOCK(",\"pid\":77,\"start_ns\":5,\"comm\":\"api\",\"kind\":\"futex\","

@@ -26,7 +26,7 @@ static void test_stall(void **state)
 	assert_null(strstr(events_out, "memory stall"));
 }
 
-/* Who was killed, what it had, and whose limit that was. */
+/* The killed process, its memory, and the cgroup with the limit. */
 static void test_kills(void **state)
 {
 	events_write(EVENTS_HEAD("oom", "1") ",\"pid\":77,\"comm\":\"hun\\u001bgry\",\"rss\":{"

@@ -12,7 +12,7 @@ static void has(const char *what)
 
 #define OF_RECLAIM(type, more) EVENTS_HEAD(type, "1") ",\"signal\":\"reclaim\"" more "}\n"
 
-/* A row for each kind, and below them who else was short of memory. */
+/* A row for each kind, and below them the other cgroups that were short of memory. */
 static void test_reclaim(void **state)
 {
 	events_write(

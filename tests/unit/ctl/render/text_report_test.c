@@ -70,7 +70,7 @@ static void test_held(void **state)
 {
 	events_write(HELD("cooldown", "") EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	assert_null(strstr(events_out, "held back in")); /* of whom is not known yet */
+	assert_null(strstr(events_out, "held back in")); /* of an unknown one so far */
 	has("\nbesides the sessions:\n  held back (cooldown): 1 trigger, io, in /c/1, stalled for 200 ms, "
 	    "at most 200 ms at once\n");
 	events_write(EVENTS_HEAD(
@@ -114,7 +114,7 @@ static void test_longest_first(void **state)
 		events_out);
 }
 
-/* A session that still runs counts by what its trigger said; one alone needs no list. */
+/* A session that still runs counts by its trigger; one alone needs no list. */
 static void test_stalls_of_running(void **state)
 {
 	events_write(EVENTS_START("1") STALLED("1", "180", "") HELD("cooldown", "")
@@ -132,7 +132,7 @@ static void test_stalls_of_running(void **state)
 	"\"headline\":\"stalled\",\"cpu\":{\"cpus\":2,\"own_ms\":" own ",\"others_ms\":" others \
 	",\"idle_ms\":" idle "}}\n"
 
-/* Who had the CPUs, in CPUs. */
+/* The users of the CPUs, in CPUs. */
 static void test_neighbours(void **state)
 {
 	events_write(NEIGHBOUR(",\"neighbour\":\"/batch.slice\",\"neighbour_id\":9,"
@@ -162,7 +162,7 @@ static void test_neighbours(void **state)
 
 #define POOL(more) EVENTS_HEAD("pool", "1") ",\"signal\":\"pools\"" more "}\n"
 
-/* A row for each pool; its bar is for those who look at a terminal (tests/terminal). */
+/* A row for each pool; its bar is for terminals (tests/terminal). */
 static void test_pools(void **state)
 {
 	events_write(
@@ -186,7 +186,7 @@ static void test_pools(void **state)
 #define HISTOGRAM(more) EVENTS_HEAD("histogram", "1") ",\"signal\":\"runq\"" more "}\n"
 #define BEHIND(more)	EVENTS_HEAD("neighbour", "1") ",\"signal\":\"runq\"" more "}\n"
 
-/* A row for each octave of all threads' waits, and who had the CPU by name. */
+/* A row for each octave of all threads' waits, and the users of the CPU by name. */
 static void test_queue(void **state)
 {
 	events_write(
@@ -220,7 +220,9 @@ static void test_queue(void **state)
 #define RAN	   ",\"cpu_samples\":{\"all\":20,\"user\":15,\"calls\":5}}\n"
 #define CALL(more) EVENTS_HEAD("syscall", "1") ",\"signal\":\"syscall\"" more "}\n"
 
-/* The table has what ran in a call beside its waits; the line behind it what ran elsewhere. */
+/*
+ * The table has the CPU time of a call next to its waits; the line after it the CPU time elsewhere.
+ */
 static void test_calls(void **state)
 {
 	events_write(CALL(
@@ -291,7 +293,7 @@ static void test_stuck(void **state)
 	    "  400 ms on cpu in /c/1 (session 0000000000000001)");
 }
 
-/* Sessions of one cgroup by one resource are one stall, with what was held back between them. */
+/* Sessions of one cgroup by one resource are one stall, with the held triggers between them. */
 static void test_stalls_add_up(void **state)
 {
 	events_write(EVENTS_START("1") STALLED("1", "400", "") HELD(
@@ -326,7 +328,7 @@ static void test_explained(void **state)
 	assert_null(strstr(events_out, "rough"));
 }
 
-/* What threads waited for stands before the stacks, what is idle last, as session.end has it. */
+/* Waits are before the stacks, idle ones last, as in session.end. */
 static void test_waits(void **state)
 {
 	events_write(
@@ -418,7 +420,7 @@ static void test_quality_and_advice(void **state)
 	has("\nquality: -\n  advice: install a\n  advice: 7\n");
 }
 
-/* An end of a session whose keys are all of a wrong type is shown as far as it goes. */
+/* An end of a session with keys of a wrong type is shown as far as it goes. */
 static void test_odd_lines(void **state)
 {
 	events_write(

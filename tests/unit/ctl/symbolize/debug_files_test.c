@@ -47,7 +47,7 @@ static void add(struct debug_files *d)
 	assert_int_equal(debug_files_add(d, fd, dir), 0);
 }
 
-/* Which of the two are found: 1 the code, 2 what was split off, 3 both; or -errno. */
+/* Which of the two are found: 1 the code, 2 the split debug file, 3 both; or -errno. */
 static int found(struct debug_files *d, const char *id, const char *module)
 {
 	struct debug_files_pair pair;

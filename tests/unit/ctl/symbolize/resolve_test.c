@@ -17,7 +17,7 @@
 
 static const char *const layouts[] = { "pie", "fixed", "packed", "lld", "gold" };
 
-/* Which files are there of a layout: the program and what was split off it. */
+/* Which files are there of a layout: the program and its split debug file. */
 static const struct {
 	const char *code, *debug;
 } pairs[] = { { "full", NULL }, { "stripped", "debug" }, { NULL, "debug" }, { "full", "debug" } };
@@ -192,7 +192,7 @@ static int open_huge_table(unsigned int mib, struct resolve *r, uint64_t *ret_at
 	return fd;
 }
 
-/* What was read has its names. What has none may be in the rest, and is said to be. */
+/* What was read has its names. An address without a name may be in the rest, and is marked so. */
 static void test_huge_table(void **state)
 {
 	static const unsigned int mib[] = { 480, 800 };
@@ -225,7 +225,7 @@ struct both {
 	struct counts counts;
 };
 
-/* Opens what the command finds of the file's build; without a build-id that is the file itself. */
+/* Opens the command's files of the file's build; without a build-id that is the file itself. */
 static struct debug_files_pair open_pair(const char *path, struct debug_files *debug)
 {
 	struct debug_files_pair pair = { .code = open(path, O_RDONLY | O_CLOEXEC), .debug = -1 };
@@ -281,7 +281,7 @@ static void compare_places(struct both *b, const struct name_table *n)
 	}
 }
 
-/* The agent's own table says where functions are. */
+/* The agent's own table has the places of functions. */
 static void compare_file(struct both *b, const char *path)
 {
 	struct debug_file debug = { .root = DEBUG_FILE_ROOT, .path = path };
@@ -357,12 +357,12 @@ static void agree_on_folder(const char *stamp)
 		struct counts counts;
 
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		/* Without a build-id the command is not asked for what a link leads to. */
+		/* Without a build-id the command is not asked for the target of a link. */
 		if (!is_program(path) || !strcmp(entry->d_name, "split_crc"))
 			continue;
 		/* Its link leads the agent to the debug file beside it. */
 		counts = agree(path, strcmp(entry->d_name, "split") != 0 ? &none : &beside);
-		/* Some of these say nowhere where their functions lie. */
+		/* Some of these have no places of their functions. */
 		if (strncmp(entry->d_name, "go_26_", 6) != 0)
 			assert_true(counts.named >= 2);
 		if (!strncmp(entry->d_name, "plt_", 4))

@@ -76,7 +76,7 @@ static void test_confined(void **state)
 	confine_by(NULL);
 }
 
-/* A file that shrinks while it is mapped kills the resolver, and nobody else. */
+/* A file that shrinks while it is mapped kills the resolver, and no other process. */
 static void test_shrinking_file(void **state)
 {
 	_cleanup_close_ int whole = specimens_open("pie.full");

@@ -43,7 +43,7 @@ static bool take(void *context, struct json_reader *s, const struct event *event
 	return true;
 }
 
-/* Takes a line into the stack; every nameless frame gets what was found. */
+/* Takes a line into the stack; every nameless frame gets the found name. */
 static void add(struct stack_lines *l, const char *line, const struct offline_frame *found)
 {
 	struct event_fault fault;

@@ -61,7 +61,7 @@ static void test_by_folder(void **state)
 	assert_non_null(strstr(events_out, "\"fn\":\"specimen_telling\""));
 }
 
-/* What would name them is told as commands; what cannot be a build-id or a path is in none. */
+/* Remedies are printed as commands; what cannot be a build-id or a path is in none. */
 static void test_missing(void **state)
 {
 	static const char hostile[] = "/a\\n/b";
@@ -103,7 +103,7 @@ static void assert_both_named(void)
 	assert_non_null(strstr(events_out, "\"fn\":\"specimen_of_two\""));
 }
 
-/* An id of two bytes says nothing: each path is a file of its own (finding B8). */
+/* An id of two bytes means nothing: each path is a file of its own (finding B8). */
 static void test_short_ids(void **state)
 {
 	char one[512], two[512];
@@ -115,7 +115,7 @@ static void test_short_ids(void **state)
 	assert_both_named();
 }
 
-/* Files that differ are builds of their own, whatever their build-id says (finding B8). */
+/* Files that differ are builds of their own, with any build-id (finding B8). */
 static void test_shared_ids(void **state)
 {
 	static const char id[] = "00112233445566778899aabbccddeeff00112233";
@@ -189,7 +189,7 @@ static void test_caller(void **state)
 	assert_non_null(strstr(events_out, wanted));
 }
 
-/* What a signal interrupted has called nobody: it is looked up where it stands. */
+/* An interrupted function has called nothing: it is looked up where it stands. */
 static void test_interrupted(void **state)
 {
 	char module[512], wanted[96];
@@ -257,7 +257,7 @@ static void test_hostile_file(void **state)
 
 	close(fd);
 	specimens_path(module, "pie.full");
-	/* Its symbol table says that it is as long as all memory. */
+	/* Its symbol table claims the length of all memory. */
 	snprintf(
 		command, sizeof(command),
 		"cp %s %s && at=$(readelf -SW %s | sed -n 's/^ *\\[ *\\([0-9]*\\)\\] .symtab.*/\\1/p') "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The dispatcher with operations that only say that they ran. */
+/* The dispatcher with operations that only record their run. */
 #include "tests/unit/runner/unit.h"
 #include <string.h>
 
@@ -37,7 +37,7 @@ static bool apart_now(void *context, const void *body)
 	return aside;
 }
 
-/* What is found apart is what the rest of it goes by. */
+/* The rest of the dispatch uses the parsed values. */
 static void work_count(void *context, const void *body, struct broker_result *result)
 {
 	run(context, body, result);

@@ -126,13 +126,13 @@ static void rests(void **state)
 		counted_ns += 7 * ms;
 	}
 	assert_in_range(at - 1000000 * ms, 4 * counted_ns - credit_ns, 4 * counted_ns + credit_ns);
-	/* Who was not counted for long has no more than the one credit. */
+	/* A peer that was not counted for long has no more than the one credit. */
 	at += 3600 * 1000 * ms;
 	broker_peer_end(&peer, &none, &none, at, at + 26 * ms);
 	assert_int_equal(peer.rest_ns, at + 4 * 26 * ms - credit_ns);
 }
 
-/* What is given is known without another count; a count takes back what has gone. */
+/* What is given is known without another count; a count subtracts closed descriptors. */
 static void bounds(void **state)
 {
 	struct broker_peer peer = BROKER_PEER_NONE;
@@ -184,7 +184,7 @@ static void attachments(void **state)
 	assert_false(broker_peer_may_attach(&peer, true, 1, 2));
 }
 
-/* A message that is not received: a file is nobody's event, an event is one wherever it is. */
+/* A message that is not received: a file is no event, an event is one wherever it is. */
 static void messages_on_a_connection(void **state)
 {
 	struct broker_peer peer = BROKER_PEER_NONE;

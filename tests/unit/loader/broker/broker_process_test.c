@@ -109,7 +109,7 @@ static void status_texts(void **state)
 	}
 }
 
-/* When the process behind `fd` started, as /proc tells it: found by asking. */
+/* When the process of `fd` started, by /proc: found by asking. */
 static uint64_t start_of(pid_t pid)
 {
 	char path[64], text[4096];

@@ -36,7 +36,7 @@ static void opens(void *context, struct broker_result *result)
 	result->fds[result->count++] = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Counts what of the descriptors 0 to 2 and of the other worker's socket is open. */
+/* Counts the open ones of the descriptors 0 to 2 and of the other worker's socket. */
 static void looks(void *context, struct broker_result *result)
 {
 	const int *other = context;
@@ -156,7 +156,7 @@ static void no_more_than_may_be(void **state)
 	for (size_t i = 0; i < BROKER_WORKERS; i++)
 		assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &all[i]), 0);
 	assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &more), -EBUSY);
-	/* Whoever counts has places of his own. */
+	/* A counting worker has places of its own. */
 	assert_int_equal(broker_worker_start(&workers, true, goes, NULL, &more), 0);
 	broker_worker_give_up(all[2]);
 	assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &more), -EBUSY);

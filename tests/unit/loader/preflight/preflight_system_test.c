@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why pressure is missing, by what is seen of it; the other probes are preflight_test's. */
+/* Why pressure is missing, by its visible signs; the other probes are preflight_test's. */
 #include "tests/unit/runner/unit.h"
 #include <errno.h>
 #include <string.h>

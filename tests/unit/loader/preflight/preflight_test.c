@@ -25,7 +25,7 @@ static void rows_are_whole(void **state)
 	assert_false(preflight_fine(&p));
 }
 
-/* A row that is asked for alone says what it says among all of them. */
+/* A row that is asked for alone has the same text as among all of them. */
 static void rows_alone(void **state)
 {
 	static const enum preflight_id alone[] = { PREFLIGHT_btf, PREFLIGHT_cgroup2, PREFLIGHT_psi,

@@ -125,7 +125,7 @@ static void test_segments_of_another_file(void **state)
 	assert_memory_equal(id.bytes, "12345678", 8);
 }
 
-/* Lies cost an error, never a byte beyond what is there. */
+/* Lies cost an error, never a byte beyond the file. */
 static void test_lies(void **state)
 {
 	struct build_id id;

@@ -42,7 +42,7 @@ static void remove_root(const struct root *r)
 	run_command("rm -r '%s'", r->path);
 }
 
-/* Puts `debug` where the build-id of `name` says. */
+/* Puts `debug` at the place of the build-id of `name`. */
 static void put_by_build_id(const struct root *root, const char *name, const char *debug)
 {
 	struct elf_symbols *s = elf_testing_read(name);
@@ -99,7 +99,7 @@ static void test_debug_file_by_link(void **state)
 			snprintf(whole, sizeof(whole), "%s.whole", programs[p]);
 			elf_testing_has_all(s, whole);
 			elf_symbols_free(s);
-			/* One byte changed: of a file without build-id only the CRC tells. */
+			/* One byte changed: for a file without build-id only the CRC decides. */
 			run_command("printf x >>'%s/%s.debug'", place, programs[p]);
 			s = read_split(programs[p], debug, path);
 			assert_int_equal(elf_testing_place_of(s, "specimen_local") >= 0,

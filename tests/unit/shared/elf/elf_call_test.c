@@ -53,7 +53,7 @@ static void test_calls(void **state)
 	}
 }
 
-/* Of what cannot be read nothing is known. */
+/* Nothing is known about unreadable code. */
 static void test_unreadable(void **state)
 {
 	uint8_t file[sizeof(Elf64_Ehdr)] = { 0 };

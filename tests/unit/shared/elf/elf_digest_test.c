@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* elf_digest_test.c: copies have one digest, and any change of what matters gives another. */
+/* elf_digest_test.c: copies have one digest, and any relevant change gives another. */
 #include "tests/unit/runner/unit.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void test_changes(void **state)
 {
 	static const struct {
 		const char *section;
-		bool names, rows; /* which digest tells */
+		bool names, rows; /* the digest that decides */
 	} parts[] = {
 		{ ".symtab", true, false },	  { ".strtab", true, false },
 		{ ".dynstr", true, false },	  { ".eh_frame", false, true },

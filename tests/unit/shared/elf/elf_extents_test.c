@@ -59,8 +59,7 @@ static void test_own_code(void **state)
 	}
 }
 
-/* A library whose assembly has no sizes, as it is installed; what it has of its own has its name.
- */
+/* A library with assembly without sizes, as installed; what it has of its own has its name. */
 static void test_musl(void **state)
 {
 	static const char *const names[] = { "memset", "memcpy", "memmove", "setjmp" };
@@ -87,7 +86,7 @@ static void test_musl(void **state)
 	elf_symbols_free(s);
 }
 
-/* Reads of code have a limit for a file; what is beyond it is left out, and that is said. */
+/* Reads of code have a limit for a file; the rest is left out, and that is reported. */
 static void test_limit(void **state)
 {
 	struct elf_image image = elf_testing_open(elf_testing_folder, "open_no-tables");

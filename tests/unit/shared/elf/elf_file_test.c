@@ -25,7 +25,7 @@ static int teardown(void **state)
 	return chdir("/") == 0 ? rmdir(folder) : -1;
 }
 
-/* Opens folder/name as elf_file_open's caller would, with what lstat(2) says of it. */
+/* Opens folder/name as elf_file_open's caller would, with its lstat(2). */
 static enum reason open_as_mapped(const char *name, uint64_t add_device, uint64_t add_inode)
 {
 	struct elf_image image = { .fd = -1 };
@@ -61,13 +61,13 @@ static void test_regular(void **state)
 	assert_int_equal(open_as_mapped("file", 0, 0), REASON_NONE);
 	assert_int_equal(open_as_mapped("file", 0, 1), REASON_OTHER_FILE);
 	assert_int_equal(open_as_mapped("file", 1, 0), REASON_OTHER_FILE);
-	/* Its length says nothing of where its code and its tables lie. */
+	/* Its length proves nothing about the place of its code and its tables. */
 	assert_int_equal(ftruncate(fd, (off_t)5 << 30), 0);
 	assert_int_equal(open_as_mapped("file", 0, 0), REASON_NONE);
 	unlink("file");
 }
 
-/* Opens the file at `path` as the one of `identity`. Returns whether only a build-id can tell. */
+/* Opens the file at `path` as the one of `identity`. Returns whether only a build-id can decide. */
 static bool is_vague(const char *path, const struct file_identity *identity)
 {
 	struct elf_image image;
@@ -80,7 +80,7 @@ static bool is_vague(const char *path, const struct file_identity *identity)
 	return vague;
 }
 
-/* A file is the one that was mapped while nobody has written to it since. */
+/* A file is the mapped one while it has not been written since. */
 static void test_written_since(void **state)
 {
 	_cleanup_close_ int fd = open("file", O_CREAT | O_RDWR | O_CLOEXEC, 0644);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* elf_gather_test.c: addresses become file offsets, and what a broken source had is forgotten. */
+/*
+ * elf_gather_test.c: addresses become file offsets, and the symbols of a broken source are
+ * forgotten.
+ */
 #include "tests/unit/runner/unit.h"
 
 #include <errno.h>
@@ -30,7 +33,7 @@ static void test_bias(void **state)
 	elf_symbols_free(s);
 }
 
-/* A debug file that is none leaves what the program itself has. */
+/* A debug file that is none leaves the program's own symbols. */
 static void test_broken_debug_file(void **state)
 {
 	char debug[] = "mini.cut.xz";
@@ -61,7 +64,7 @@ static void test_open_debug_file(void **state)
 
 /*
  * Reads the program with these limits. Every name that it has then must be one that it has without
- * limits, and reach no further. Returns how many it has, and whether it says that some are missing.
+ * limits, and reach no further. Returns how many it has, and whether it reports missing ones.
  */
 static size_t read_within(const struct elf_symbols *whole, struct elf_limits limits, bool *ret_cut)
 {
@@ -92,7 +95,7 @@ static size_t read_within(const struct elf_symbols *whole, struct elf_limits lim
 	return count;
 }
 
-/* What lies within the limits has its name. That the rest has none is said. */
+/* What lies within the limits has its name. The rest is reported as without names. */
 static void test_limits(void **state)
 {
 	struct elf_limits limits = { .string_bytes = 1 << 20, .symbols = 1000 };

@@ -68,8 +68,8 @@ static void test_go_layouts(void **state)
 }
 
 /*
- * Since Go 1.26 the header of the table does not say where the text begins. Where another linker
- * has put code before it, the section .text does not say it either.
+ * Since Go 1.26 the header of the table does not have the begin of the text. Where another linker
+ * has put code before it, the section .text does not have it either.
  */
 static void test_text_start(void **state)
 {
@@ -80,7 +80,7 @@ static void test_text_start(void **state)
 		{ "go_26_module", "main.(*T).second", 48 },
 		{ "go_26_pie", "main.(*T).second", 48 },
 		{ "go_26_entry", "_rt0_amd64_linux", 0 },
-		/* Nothing says it that is true: no name. */
+		/* No source of it is true: no name. */
 		{ "go_26_false", NULL, 0 },
 		{ "go_26_crt", NULL, 0 },
 		{ "go_26_bare", NULL, 0 },

@@ -35,7 +35,7 @@ static int open_image(const char *path, struct elf_image *ret_image)
 	return fd;
 }
 
-/* An address as if the file were mapped at BIAS, with its first code as what is known of it. */
+/* An address as if the file were mapped at BIAS, with its first code as the only knowledge. */
 static struct elf_object at(Elf *elf, uint64_t address)
 {
 	struct elf_object o = { .address = BIAS + address };

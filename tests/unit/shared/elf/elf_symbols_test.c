@@ -394,7 +394,9 @@ static void test_shrinking_file(void **state)
 
 #define SPARSE_BYTES (1ULL << 30)
 
-/* A sparse file whose tables claim a gigabyte costs no more than the limits, and has its names. */
+/*
+ * A sparse file with tables that claim a gigabyte costs no more than the limits, and has its names.
+ */
 static void test_huge_claims(void **state)
 {
 	_cleanup_free_ char *data = NULL;

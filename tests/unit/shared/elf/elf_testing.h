@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* elf_testing.h: the programs of make_specimens, and what is read of them. */
+/* elf_testing.h: the programs of make_specimens, and readings of them. */
 #ifndef TROCAR_TESTS_UNIT_SHARED_ELF_ELF_TESTING_H
 #define TROCAR_TESTS_UNIT_SHARED_ELF_ELF_TESTING_H
 

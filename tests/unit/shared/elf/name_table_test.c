@@ -168,7 +168,7 @@ static void test_many_against_linear(void **state)
 	free(entries);
 }
 
-/* `count` entries of keys that differ in the bits of `mask` only; names tell equal keys apart. */
+/* `count` entries of keys that differ in the bits of `mask` only; names distinguish equal keys. */
 static void check_order(size_t count, uint32_t mask, bool sorted)
 {
 	struct name_table_entry *entries = calloc(count, sizeof(*entries));

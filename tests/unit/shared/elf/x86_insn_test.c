@@ -5,7 +5,7 @@
 
 #define BYTES(...) { __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 
-/* What the assembler writes for it, and what it is. */
+/* The assembler's bytes for it, and its meaning. */
 static const struct {
 	const char *text;
 	uint8_t code[X86_INSN_MAX];

@@ -232,7 +232,7 @@ static void stops_at_the_depth(void **state)
 		drop(name);
 }
 
-/* The callback removes the directory that it is told of, and one that the walk has yet to enter. */
+/* The callback removes the reported directory, and one that the walk has yet to enter. */
 static int vanish(void *context, const char *path, uint64_t id)
 {
 	size_t *count = context;
@@ -275,7 +275,7 @@ static void says_that_there_is_no_mount(void **state)
 /*
  * A tree of three kinds of directories, each with one below it: open ones; closed ones, as their
  * owner's chmod(2) leaves them; and some that only list names. Many of each: the order of a listing
- * is by hash, and what is behind a closed one must be found.
+ * is by hash, and directories after a closed one must be found.
  */
 #define EACH 8
 
@@ -345,7 +345,7 @@ static int see(void *context, const char *path, uint64_t id)
 	return 0;
 }
 
-/* Everything is told but what is below the closed ones, and these are counted. */
+/* All are reported but those below the closed ones, and these are counted. */
 static void walk_as_nobody(const char *top)
 {
 	struct seen s = { .top = top };
@@ -362,7 +362,7 @@ static void walk_as_nobody(const char *top)
 		assert_int_equal(s.met[i], EACH);
 	assert_int_equal(s.below[0], EACH);
 	assert_int_equal(s.below[1], 0);
-	/* Their names are there, and what the listing gives as their id. */
+	/* Their names are there, and their ids from the listing. */
 	assert_int_equal(s.below[2], EACH);
 	assert_int_equal(left.unread.count, EACH + EACH);
 	assert_int_equal(left.unread.error, -EACCES);

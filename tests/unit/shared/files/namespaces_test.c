@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process in namespaces of its own says of itself; in the host's own there is nothing to
- * say. */
+/*
+ * The report of a process in namespaces of its own; in the host's own there is nothing to report.
+ */
 #include "tests/unit/shared/unit_testing.h"
 
 #include <fcntl.h>
@@ -45,7 +46,7 @@ static int in_namespaces(int flags, int (*test)(void))
 	return WEXITSTATUS(status) == 99 ? -1 : WEXITSTATUS(status);
 }
 
-/* 1: this process says that it does not see all processes; 2: all cgroups. */
+/* 1: this process reports that it does not see all processes; 2: all cgroups. */
 static int hidden(void)
 {
 	return (namespaces_hide_processes() ? 1 : 0) |
@@ -71,7 +72,7 @@ static void tells_new_namespaces(void **state)
 	assert_int_equal(in_namespaces(0, hidden), 0);
 }
 
-/* Becomes another user, who is not in the group of root either: gid= is 0 by default. */
+/* Becomes another user, which is not in the group of root either: gid= is 0 by default. */
 static bool be_nobody(void)
 {
 	return setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0;

@@ -39,7 +39,7 @@ static void put(const char *name)
 	close(fd);
 }
 
-/* As the callers do: a descriptor, or what the first of the two says. */
+/* As the callers do: a descriptor, or the error of the first of the two. */
 static int open_regular(const char *path, bool follow)
 {
 	_cleanup_close_ int held_fd = -1;
@@ -121,7 +121,7 @@ static void needs_the_permission(void **state)
 	unlink("secret");
 }
 
-/* Between the look and the open somebody swaps the file for a FIFO or a device. */
+/* Between the look and the open a user swaps the file for a FIFO or a device. */
 static void opens_no_swapped_device(void **state)
 {
 	size_t opened = 0, refused = 0;
@@ -207,8 +207,7 @@ static int hold_apart(const char *path)
 	return -WEXITSTATUS(status);
 }
 
-/* A file system whose server has stopped: neither the file that it gave before is asked for, nor
- * one that it has yet to tell of. */
+/* A file system with a stopped server: neither a known file is asked for, nor an unknown one. */
 static void waits_for_no_server(void **state)
 {
 	struct held_file held = { .server = -1 };

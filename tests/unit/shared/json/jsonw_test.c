@@ -8,7 +8,7 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
-/* Compares what was written, whole. */
+/* Compares the whole output. */
 static void is(const struct jsonw *w, const char *right)
 {
 	assert_int_equal(jsonw_end(w), 0);

@@ -59,7 +59,7 @@ static void same_names_are_faults(void **state)
 	assert_only_fault(&p, "/rules/2/name", "\"a\" is the name of /rules/0 already");
 }
 
-/* A faulty match or name says nothing against those of others. */
+/* A faulty match or name does not count against those of others. */
 static void faulty_rules_are_not_compared(void **state)
 {
 	_cleanup_parsed_ struct parsed p =

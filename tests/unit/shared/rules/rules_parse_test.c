@@ -63,7 +63,7 @@ static void takes_what_begins_a_session(void **state)
 	assert_good(&kill);
 	assert_true(exec.rules->rules[0].on_exec && !exec.rules->rules[0].on_oom_kill);
 	assert_true(kill.rules->rules[0].on_oom_kill && !kill.rules->rules[0].on_exec);
-	/* A cgroup is enough: the kernel side knows who is killed. */
+	/* A cgroup is enough: the kernel side knows the killed process. */
 	assert_int_equal(kill.faults.count, 0);
 }
 
@@ -242,7 +242,7 @@ static void names_faults_of_matches(void **state)
 	}
 }
 
-/* Nothing tells of an execve but the name that it gives. */
+/* An execve shows only by the name that it gives. */
 static void an_exec_needs_a_name(void **state)
 {
 	_cleanup_parsed_ struct parsed bad = parse_rules(

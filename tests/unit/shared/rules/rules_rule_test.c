@@ -2,7 +2,7 @@
 /* What rules have from `defaults`; rules_parse_test.c is about their own keys. */
 #include "tests/unit/shared/rules/rules_testing.h"
 
-/* What a rule says replaces `defaults`, whole for `when`, key by key for capture and labels. */
+/* A rule's own keys replace `defaults`, whole for `when`, key by key for capture and labels. */
 static void rules_inherit(void **state)
 {
 	static const char rules[] =
@@ -45,7 +45,7 @@ static void rules_inherit(void **state)
 	}
 }
 
-/* The walls of a rule hold for what it has with what it inherits. */
+/* The limits of a rule hold for its own and inherited keys together. */
 static void inherited_labels_count(void **state)
 {
 	_cleanup_parsed_ struct parsed p = { 0 };
@@ -61,7 +61,7 @@ static void inherited_labels_count(void **state)
 	assert_only_fault(&p, "/rules/1/labels", "has 17 labels with those of /defaults/labels");
 }
 
-/* What is doubtful in `defaults` is said of each rule that has it. */
+/* A doubt in `defaults` is reported for each rule that inherits it. */
 static void inherited_signals_are_judged(void **state)
 {
 	_cleanup_parsed_ struct parsed p = parse(

@@ -162,7 +162,7 @@ static void agrees_with_a_plain_search(void **state)
 	assert_true(tested > 50);
 }
 
-/* Of a name that has matched one rule's comm the other rules are told apart by the cgroup. */
+/* For a name that has matched one rule's comm the cgroup distinguishes the other rules. */
 static void matches_a_name_by_its_rule(void **state)
 {
 	_cleanup_parsed_ struct parsed p = parse_rules(
@@ -235,7 +235,7 @@ static void writes_all_defaults(void **state)
 	assert_memory_equal(w.data, right, w.bytes);
 }
 
-/* A threshold of CPU time: its default window, what is written of it, and that it is read again. */
+/* A threshold of CPU time: its default window, its written form, and that it is read again. */
 static void quiet_comes_back(void **state)
 {
 	static const char written[] = "\"when\":[{\"quiet_pct\":10.000,\"window_ms\":5000},"

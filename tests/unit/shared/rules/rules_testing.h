@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_testing.h: a parse with its lists, and what the tests of rules ask of it. */
+/* rules_testing.h: a parse with its lists, and the checks of the tests of rules. */
 #ifndef TROCAR_TESTS_UNIT_SHARED_RULES_RULES_TESTING_H
 #define TROCAR_TESTS_UNIT_SHARED_RULES_RULES_TESTING_H
 
@@ -62,7 +62,7 @@ static inline void assert_good(const struct parsed *p)
 	assert_int_equal(p->faults.count, 0);
 }
 
-/* The i-th fault stands at `pointer` and says `part`. */
+/* The i-th fault is at `pointer` and contains `part`. */
 static inline void assert_fault(const struct parsed *p, size_t i, const char *pointer,
 				const char *part)
 {

@@ -99,7 +99,7 @@ static void keeps_quiet_about_the_rest(void **state)
 	}
 }
 
-/* Where the match stands, for whoever says more about a rule later. */
+/* The place of the match, for callers that add to a rule's warnings later. */
 static void remembers_the_place_of_a_match(void **state)
 {
 	_cleanup_parsed_ struct parsed p =

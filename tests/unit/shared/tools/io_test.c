@@ -61,7 +61,7 @@ static void takes_no_wall(void **state)
 	assert_int_equal(bytes, 10);
 }
 
-/* procfs says size 0 for files that have content. */
+/* procfs has size 0 for files with content. */
 static void reads_procfs(void **state)
 {
 	_cleanup_free_ char *data = NULL;

@@ -21,7 +21,7 @@ static void catch (void)
 	assert_int_equal(dup2(caught, STDERR_FILENO), STDERR_FILENO);
 }
 
-/* Gives stderr back and returns what was written; the caller frees. */
+/* Restores stderr and returns the output; the caller frees. */
 static char *release(void)
 {
 	char *data = NULL;

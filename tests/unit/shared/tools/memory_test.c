@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is given back is no longer resident, and what was in it is still right. */
+/* Memory that is given back is no longer resident, and its content is still right. */
 #include "tests/unit/shared/unit_testing.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ static size_t resident_pages(void)
 /* Only a program with AddressSanitizer has it. */
 extern void __asan_init(void) __attribute__((weak));
 
-/* 8 MiB in blocks, of which the last one stays: free(3) alone cannot give back what is below. */
+/* 8 MiB in blocks, of which the last one stays: free(3) alone cannot give back the memory below. */
 static void test_freed_blocks(void **state)
 {
 	static char *blocks[BLOCKS];
@@ -87,7 +87,7 @@ static void test_shared_arena(void **state)
 static int constant = 7;
 static const char *const words[] = { "one", "two" };
 
-/* Code, constants and what the loader of programs has relocated are as before. */
+/* Code, constants and words relocated by the program loader are as before. */
 static void test_segments(void **state)
 {
 	char text[32];

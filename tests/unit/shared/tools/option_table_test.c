@@ -107,7 +107,7 @@ static void both_spellings(void **state)
 	assert_string_equal(o.name, "abc");
 }
 
-/* Each kind of fault: what was wrong, where, and what would be right. */
+/* Each kind of fault: the fault, its place, and the right form. */
 static const struct {
 	const char *arguments[3];
 	const char *fault;

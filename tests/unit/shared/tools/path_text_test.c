@@ -26,7 +26,7 @@ static void test_short(void **state)
 	assert_string_equal(to, "/0123456789/0123456789/0123456789/0123456789abc");
 }
 
-/* From one name to another, with what is left out between them. */
+/* From one name to another, with the left-out part between them. */
 static void test_middle(void **state)
 {
 	static const char path[] =
@@ -37,7 +37,7 @@ static void test_middle(void **state)
 	assert_string_equal(to, "/srv/[41 bytes]/four-names/base/16384/2619");
 }
 
-/* A single name without an end: both of its ends are told. */
+/* A single name without an end: both of its ends are shown. */
 static void test_one_name(void **state)
 {
 	char path[5000], to[PATH_TEXT_LEAST];

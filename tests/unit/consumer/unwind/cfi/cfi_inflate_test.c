@@ -93,7 +93,7 @@ static void test_old_form(void **state)
 	}
 }
 
-/* Another method, of which the reason is said: zstd, and one that does not exist. */
+/* Another method, with its reason: zstd, and one that does not exist. */
 static void test_other_methods(void **state)
 {
 	struct cfi_section s;

@@ -78,7 +78,7 @@ static void test_plt(void **state)
 	assert_int_equal(UNWIND_HIGH(rule.cfa_offset), 11);
 }
 
-/* What glibc's restorer says: everything lies in the context behind rsp. */
+/* The information of glibc's restorer: everything lies in the context behind rsp. */
 static void test_signal(void **state)
 {
 	struct cfi_state s = {

@@ -66,7 +66,7 @@ static void test_none(void **state)
 
 /*
  * Some linkers write no terminator: other things follow. A length that cannot be one ends it there;
- * in a section, whose end is known, it is a fault.
+ * in a section with a known end it is a fault.
  */
 static void test_no_terminator(void **state)
 {
@@ -91,7 +91,7 @@ static void test_no_terminator(void **state)
 	cfi_section_done(&s);
 }
 
-/* How many entries the header counts is a hint; whatever it says, they are all read. */
+/* How many entries the header counts is a hint; for any content, they are all read. */
 static void test_count(void **state)
 {
 	static const uint32_t counts[] = { 0, 1, 3, 100000, 1u << 30, UINT32_MAX };

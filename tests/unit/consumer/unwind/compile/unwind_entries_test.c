@@ -77,7 +77,7 @@ static void test_steps(void **state)
 	assert_in_range(e->program.steps, 5, 10);
 }
 
-/* What the readers of cfi_entry.h say. */
+/* The results of the readers of cfi_entry.h. */
 static void same(size_t at, const struct unwind_entry *got)
 {
 	struct cfi_entry entry;

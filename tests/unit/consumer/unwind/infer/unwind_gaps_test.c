@@ -6,8 +6,8 @@
 #include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
 
 /*
- * 0: xor %ebp,%ebp; call 16; hlt. 16: what has information, whatever it says. 32: sub $24,%rsp;
- * call 48; add $24,%rsp; ret. 48: ret.
+ * 0: xor %ebp,%ebp; call 16; hlt. 16: code with information, of any content. 32: sub $24,%rsp; call
+ * 48; add $24,%rsp; ret. 48: ret.
  */
 static const uint8_t text[64] = {
 	[0] = 0x31, 0xed, 0xe8, 9,    0,	   0,	 0,    0xf4, [16] = 0xe8, 11,
@@ -70,14 +70,14 @@ static struct unwind_rule at(uint32_t offset)
 	return rules.rules[unwind_table_find(&t, WRAP_TEXT + offset)];
 }
 
-/* Startup code is the end, what has information keeps it, what has none is followed. */
+/* Startup code is the end, code with information keeps it, code without is followed. */
 static void test_filled(void **state)
 {
 	assert_int_equal(compile(0, sizeof(text)), 0);
 	assert_int_equal(at(6).cfa, UNWIND_CFA_END);
 	assert_int_equal(at(16).cfa_offset, 8);
 	assert_int_equal(at(21).cfa_offset, 0x40);
-	assert_int_equal(at(32).cfa_offset, 8); /* called from what has information: a candidate */
+	assert_int_equal(at(32).cfa_offset, 8); /* called from code with information: a candidate */
 	assert_int_equal(at(40).cfa, UNWIND_CFA_SP);
 	assert_int_equal(at(48).cfa_offset, 8);
 	assert_int_equal(t.rows[t.row_count - 1].rule, UNWIND_RULE_NONE);

@@ -99,7 +99,7 @@ static void test_frame_pointer(void **state)
 /* Nothing is guessed: each of these gets no row at all. */
 static void test_refused(void **state)
 {
-	SCAN(0x50, 0xc3); /* it returns to what it has pushed */
+	SCAN(0x50, 0xc3); /* it returns to the pushed address */
 	assert_int_equal(functions, 0);
 	none(0);
 	SCAN(0x74, 1, 0x50, 0x58, 0xc3); /* two ways to one place, two depths */
@@ -112,7 +112,7 @@ static void test_refused(void **state)
 	none(1);
 }
 
-/* What nothing leads out of is said to be so: sp comes from elsewhere. */
+/* A function without an exit is marked so: sp comes from elsewhere. */
 static void test_lost(void **state)
 {
 	SCAN(0x48, 0x89, 0xfc, 0x90, 0xc3); /* mov %rdi,%rsp */
@@ -130,7 +130,7 @@ static void test_calls(void **state)
 	sp_is(1, 16);
 	sp_is(6, 16);
 	sp_is(8, 8);
-	/* 0: push; call 7; 6: ret, that nobody reaches; 7: hlt */
+	/* 0: push; call 7; 6: ret, that is never reached; 7: hlt */
 	SCAN(0x50, 0xe8, 1, 0, 0, 0, 0xc3, 0xf4);
 	sp_is(1, 16);
 	none(6);
@@ -177,9 +177,9 @@ static void compare(const struct unwind_table *cfi, uint64_t *both, uint64_t *ap
 }
 
 /*
- * The C library's text, as if it had no call frame information, against what it has: a library as
- * those that this is for. It is split into hot and cold pieces, which nothing but the information
- * ties together: of those some are taken for functions.
+ * The C library's text, as if it had no call frame information, against its own: a library as those
+ * that this is for. It is split into hot and cold pieces, which nothing but the information ties
+ * together: of those some are taken for functions.
  */
 static void test_against_libc(void **state)
 {

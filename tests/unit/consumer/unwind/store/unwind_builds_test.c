@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has a number and room, who is given up for whom, and what the pool then holds. */
+/* The builds with a number and room, the order of eviction, and the content of the pool. */
 #include "tests/unit/consumer/unwind/testing/own_program_testing.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void test_room(void **state)
 	assert_int_equal(add(&b, 9, &build[4]), -ENOSPC);
 	l = layout(2);
 	assert_ptr_equal(unwind_builds_find(&b, &l), build[1]);
-	/* The longest unused of those that nobody holds. */
+	/* The longest unused of those without a holder. */
 	unwind_builds_hold(&b, build[1]);
 	build[1]->holds = build[2]->holds = 0;
 	assert_int_equal(add(&b, 9, &build[4]), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a file's rows apply: what the dynamic loader says of this very process. */
+/* Where a file's rows apply: the dynamic loader's view of this very process. */
 #include "tests/unit/runner/unit.h"
 
 #include <errno.h>
@@ -86,10 +86,10 @@ static void test_shared_page(void **state)
 	assert_int_equal(bias, 0x7f0000000000);
 	assert_int_equal(unwind_file_bias(&layout, 0x7f0000022000, 0x2000, &bias), 0);
 	assert_int_equal(bias, 0x7f0000000000);
-	/* A second mapping of a segment, behind a part whose protection was changed. */
+	/* A second mapping of a segment, after a part with changed protection. */
 	assert_int_equal(unwind_file_bias(&layout, 0x7f0000023000, 0x3000, &bias), 0);
 	assert_int_equal(bias, 0x7f0000000000);
-	/* Both begin in one page: only the addresses of a program that is not moved can tell. */
+	/* Both begin in one page: only the addresses of a program that is not moved can show it. */
 	layout.segments[1].offset = 0x1000;
 	assert_int_equal(unwind_file_bias(&layout, 0x7f0000011000, 0x1000, &bias), -ENOTUNIQ);
 	layout.fixed = true;

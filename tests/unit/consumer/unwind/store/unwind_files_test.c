@@ -151,7 +151,7 @@ static void test_same_build(void **state)
 	unlink(path);
 }
 
-/* What cannot be had says why, and is not tried again at once. */
+/* A missing file has the reason, and is not tried again at once. */
 static void test_failures(void **state)
 {
 	uint32_t number;
@@ -180,7 +180,7 @@ static bool is_pending(void *context, const struct module *m)
 	return unwind_files_is_pending(files, m);
 }
 
-/* A file whose module is forgotten is known no more, and compiled again for another module. */
+/* A file of a forgotten module is known no more, and compiled again for another module. */
 static void test_forget(void **state)
 {
 	struct unwind_module first;
@@ -206,7 +206,7 @@ static void test_forget(void **state)
 	unwind_files_release(files, number);
 }
 
-/* Held rows stay; what nobody holds makes room. */
+/* Held rows stay; builds without a holder make room. */
 static void test_pool(void **state)
 {
 	char path[PATH_MAX];
@@ -243,7 +243,7 @@ static void test_pool(void **state)
 	unwind_files_stats(files, &stats);
 	assert_int_equal(stats.evicted, 1);
 	unwind_files_release(files, other);
-	/* And back: who was given up is compiled anew. */
+	/* And back: an evicted file is compiled anew. */
 	assert_int_equal(hold(own, &number), 0);
 }
 

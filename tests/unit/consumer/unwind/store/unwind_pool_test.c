@@ -30,7 +30,7 @@ static void test_whole(void **state)
 	unwind_pool_done(&p);
 }
 
-/* Against a map of who has what: nothing twice, nothing lost, neighbours joined. */
+/* Against a map of owners: nothing twice, nothing lost, neighbours joined. */
 static void test_random(void **state)
 {
 	struct unwind_extent held[HOLDS] = { { 0 } };

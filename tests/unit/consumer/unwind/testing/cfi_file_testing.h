@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cfi_file_testing.h: writes call frame information by hand and wraps it into the smallest ELF file
- * that has text and a way to find it. The text's bytes are not there: nobody reads them.
+ * that has text and a way to find it. The text's bytes are not there: they are not read.
  */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_CFI_FILE_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_CFI_FILE_TESTING_H

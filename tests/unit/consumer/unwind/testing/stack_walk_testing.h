@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stack_walk_testing.h: what bpf/stack.h does with bpf/unwind_walk.h (stack_walk, stack_frame), on
- * the host: which frames are told, and how a stack ends. The includer has given tables and memory
+ * the host: the reported frames, and the end of a stack. The includer has given tables and memory
  * and included bpf/unwind_walk.h; else there are none.
  */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_STACK_WALK_TESTING_H
@@ -46,7 +46,7 @@ struct taken {
 	__u8 followed[STACK_FRAMES]; /* by the frame pointer: 1; 2: and no frame is left out */
 };
 
-/* Called before each step; what it changes is what another writer would. */
+/* Called before each step; it changes the words that another writer would. */
 typedef void (*taking_before)(const struct unwind_walk *w, const struct taken *so_far);
 
 static inline __u64 taking_fill(struct unwind_ranges *r, const struct unwind_process *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_plain_testing.h: unwind_plain_run against what it stands for: the same instructions by
+ * unwind_plain_testing.h: unwind_plain_run against its reference: the same instructions by
  * cfi_program_next and cfi_rule_of. Shared with the fuzz target.
  */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_UNWIND_PLAIN_TESTING_H
@@ -14,7 +14,7 @@
 #include "consumer/unwind/cfi/cfi_rule.h"
 #include "consumer/unwind/compile/unwind_plain.h"
 
-/* Rows by the whole runner. False when it meets what no plain function has. */
+/* Rows by the whole runner. False when it meets an instruction that no plain function has. */
 static inline bool whole_run(const struct cfi_cie *cie, const struct cfi_state *initial,
 			     const struct unwind_plain_text *text, struct unwind_rules *rules,
 			     struct unwind_table *table)
@@ -37,7 +37,7 @@ static inline bool whole_run(const struct cfi_cie *cie, const struct cfi_state *
 	return true;
 }
 
-/* What a CIE of x86-64 says, with `data_align`. */
+/* The contents of a CIE of x86-64, with `data_align`. */
 static inline void whole_cie(int64_t data_align, struct cfi_cie *ret_cie,
 			     struct cfi_state *ret_initial)
 {
