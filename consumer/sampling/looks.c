@@ -105,6 +105,8 @@ static void end_pass(struct looks *l, bool cut)
 		close(l->fd);
 	l->fd = -1;
 	l->pass.cut = cut;
+	/* `looks` noted reports that were not read: the next pass reports all again. */
+	l->forgets |= cut;
 	if (l->counts)
 		apart_ns = MAX(apart_ns, l->pass.cpu_ns * 1000 / l->permille);
 	l->due_ns = l->pass.began_ns + apart_ns - SLACK_NS;

@@ -25,13 +25,13 @@
 
 /* A thread and the wait in which the last pass found it. */
 struct waiting {
-	struct stack *stack;	    /* NULL: another process's, or there was no room */
-	uint64_t switches;	    /* the thread's, in this wait */
-	uint64_t seen_ns;	    /* when a look last found it */
-	uint64_t pass;		    /* number of that pass */
-	uint64_t weight_ns;	    /* of this wait, in `stack` */
-	uint64_t looks;		    /* the same */
-	uint64_t asked_ns;	    /* since when its epoll waits for an answer; 0: it does not */
+	struct stack *stack; /* NULL: another process's, or there was no room */
+	uint64_t switches;   /* the thread's, in this wait */
+	uint64_t seen_ns;    /* when a look last found it; until when an ended one has its time */
+	uint64_t pass;	     /* number of that pass */
+	uint64_t weight_ns;  /* of this wait, in `stack` */
+	uint64_t looks;	     /* the same */
+	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: it does not */
 	struct timeline_pool *pool; /* NULL: none */
 	uint8_t part;		    /* enum account_part, of `pool` */
 	uint8_t state;		    /* as in struct stack */
@@ -150,6 +150,7 @@ static struct waiting *thread_of(struct offcpu *s, uint32_t tid)
 		return NULL;
 	}
 	if (w) {
+		w->why = DROP_LOOK_CUT;
 		w->over = true;
 		s->over++;
 	}
@@ -250,7 +251,11 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 	w->looks = 1;
 }
 
-/* Takes a thread that is unchanged since its last report. */
+/*
+ * Takes a thread that is unchanged since its last report. So a wait goes on that seemed over: a
+ * runnable thread that moved to the reader's CPU is left out of one pass (waits_for_reader,
+ * bpf/looks.bpf.c).
+ */
 static void take_as_before(struct offcpu *s, const struct signal_target *target, struct waiting *w,
 			   uint64_t now_ns)
 {
@@ -259,8 +264,8 @@ static void take_as_before(struct offcpu *s, const struct signal_target *target,
 	ledger_of(s)->attempted++;
 	s->as_before++;
 	if (w->over) {
-		ledger_of(s)->lost[DROP_MAP_FULL]++;
-		return;
+		w->over = false;
+		s->over--;
 	}
 	give_time(target, w, now_ns - MIN(now_ns, w->seen_ns));
 	if (!w->stack) {
@@ -338,7 +343,10 @@ static void end_waits(struct offcpu *s, const struct signal_target *target,
 		if (w->over || w->pass == pass->number)
 			continue;
 		if (!pass->cut) {
-			give_time(target, w, (now_ns - MIN(now_ns, w->seen_ns)) / 2);
+			uint64_t half_ns = (now_ns - MIN(now_ns, w->seen_ns)) / 2;
+
+			give_time(target, w, half_ns);
+			w->seen_ns += half_ns;
 			w->over = true;
 			s->over++;
 		} else if (!w->filtered) {

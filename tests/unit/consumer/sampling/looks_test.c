@@ -159,6 +159,27 @@ static void test_hold_in_a_pass(void **state)
 	assert_int_equal(control.look_epoch, epoch + 1);
 }
 
+/* After a pass that ended early, the kernel's side takes threads for reported that were not read.
+ */
+static void test_cut_forgets(void **state)
+{
+	const struct look_head broken = { .bytes = 1 };
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	uint32_t epoch;
+
+	assert_true(fd >= 0);
+	begin(1000);
+	make_pass();
+	epoch = control.look_epoch;
+	assert_int_equal(write(fd, &broken, sizeof(broken)), sizeof(broken));
+	close(fd);
+	make_pass();
+	assert_true(last.cut);
+	assert_int_equal(control.look_epoch, epoch);
+	make_pass();
+	assert_int_equal(control.look_epoch, epoch + 1);
+}
+
 UNIT_TESTS(looks)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +187,7 @@ UNIT_TESTS(looks)
 		cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hold_in_a_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut_forgets, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,6 +237,56 @@ static void test_halves(void **state)
 	signals_free(s);
 }
 
+/* A thread that one whole pass left out, though it had not run: its wait keeps all of its time. */
+static void test_left_out_once(void **state)
+{
+	struct signal *s = begin();
+	const struct ledger *l;
+
+	at(0);
+	see(s, 5, 4);
+	see_as(s, TID + 1, 7, 3, WAIT_FOR_CPU);
+	see_as(s, TID + 2, 7, 2, WAIT_FOR_CPU);
+	passed(s);
+	at(100);
+	see_as(s, TID + 1, 7, 3, WAIT_FOR_CPU);
+	see_as(s, TID + 2, 7, 2, WAIT_FOR_CPU);
+	passed(s);
+	at(200);
+	see_again(s);
+	passed(s);
+	end(s, 300);
+	see_again(s);
+	passed(s);
+	l = close_signal(s);
+	assert_int_equal(weight_ms(s, 0), 300);
+	assert_int_equal(shown_ms(-1), 300);
+	assert_int_equal(s->taken->stacks.items[0]->count, 3);
+	assert_int_equal(l->attempted, l->emitted);
+	signals_free(s);
+}
+
+/* A thread whose report is not there: each look at it is lost, and has no time. */
+static void test_no_report(void **state)
+{
+	struct signal *s = begin();
+	const struct ledger *l;
+
+	at(0);
+	see_again(s);
+	passed(s);
+	at(100);
+	see_again(s);
+	passed(s);
+	end(s, 200);
+	passed(s);
+	l = close_signal(s);
+	assert_int_equal(l->attempted, 2);
+	assert_int_equal(l->lost[DROP_LOOK_CUT], 2);
+	assert_int_equal(shown_ms(-1), 0);
+	signals_free(s);
+}
+
 /* A better walk of the same wait takes over the weight of the first stack, and its looks. */
 static void test_better_walk(void **state)
 {
@@ -445,9 +495,13 @@ UNIT_TESTS(offcpu)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(all_along),    TEST(left_out),    TEST(halves),   TEST(better_walk),
-		TEST(woken),	    TEST(cut),	       TEST(no_frame), TEST(of_others),
-		TEST(earlier_pass), TEST(epoll_lasts), TEST(no_pin),   cmocka_unit_test(test_kinds),
+		TEST(all_along),    TEST(left_out),
+		TEST(halves),	    TEST(left_out_once),
+		TEST(no_report),    TEST(better_walk),
+		TEST(woken),	    TEST(cut),
+		TEST(no_frame),	    TEST(of_others),
+		TEST(earlier_pass), TEST(epoll_lasts),
+		TEST(no_pin),	    cmocka_unit_test(test_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
