@@ -234,15 +234,15 @@ static __always_inline void charge_reigns(const struct lock_wait *wait,
 
 /*
  * Notes that the running thread wakes a waiter for the lock. Two CPUs may do so at once: then one
- * of them is forgotten, and has no blame for the time between the two. Of a thread outside of the
- * loader's --scope nothing is told but that it was one. Returns whether it has just woken another
- * one for the lock, in the same call.
+ * of them is forgotten, and has no blame for the time between the two. A thread outside of the
+ * loader's --scope is noted without name and numbers. Returns whether it has just woken another one
+ * for the lock, in the same call.
  */
 static __always_inline bool note_reign(struct lock_sums *sums, __u64 now_ns)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	bool told = scope_allows_task(current);
-	__u32 tid = told ? current->pid : 0;
+	bool named = scope_allows_task(current);
+	__u32 tid = named ? current->pid : 0;
 	__u64 number = READ_WORD(sums->next_reign), since_ns = READ_WORD(sums->woken_ns);
 	struct lock_reign *reign = &sums->reigns[(number - 1) % LOCK_REIGNS];
 	bool slept = READ_WORD(sums->waker_slept) != current->nvcsw;
@@ -254,8 +254,8 @@ static __always_inline bool note_reign(struct lock_sums *sums, __u64 now_ns)
 	reign = &sums->reigns[number % LOCK_REIGNS];
 	reign->since_ns = since_ns;
 	reign->tid = tid;
-	reign->tgid = told ? current->tgid : 0;
-	if (told)
+	reign->tgid = named ? current->tgid : 0;
+	if (named)
 		bpf_get_current_comm(reign->comm, sizeof(reign->comm));
 	else
 		reign->comm[0] = 0;

@@ -39,7 +39,7 @@ struct {
 /* Where a reading is. */
 struct socket_walk {
 	__u64 reading;	   /* that the rest is about */
-	__u64 task;	   /* with the descriptors that are walked; 0: nobody's */
+	__u64 task;	   /* with the descriptors that are walked; 0: none */
 	__u64 files;	   /* the table that was walked last: threads share it */
 	__u64 fds, map;	   /* of that table: the files, and which are open; valid in one call */
 	__u64 bits;	   /* of the word that is walked: what is left of it */
@@ -390,7 +390,7 @@ static __always_inline bool look_at_process(struct socket_walk *w, struct task_s
 }
 
 /*
- * Tells of all sockets of TCP of watches that sessions run on. Returning 1 ends the reader's read,
+ * Reports all TCP sockets of watches that sessions run on. Returning 1 ends the reader's read,
  * and the next one begins with the same task (bpf_seq_read in kernel/bpf/bpf_iter.c).
  */
 SEC("iter/task")

@@ -29,7 +29,7 @@ struct mappings_walk {
 	struct symbols *symbols;
 	struct walk_entry *entries; /* owned, ASKED_MAX; sorted by tgid while the walk runs */
 	size_t count;
-	struct walk_entry *last;   /* of the last records in this part; NULL: nobody's */
+	struct walk_entry *last;   /* of the last records in this part; NULL: none */
 	uint16_t ready[ASKED_MAX]; /* entries that this walk has ended, given from ready_at on */
 	size_t ready_count, ready_at;
 	bool open; /* the walk runs */

@@ -213,8 +213,10 @@ static bool take_attempt(struct offcpu *s, const struct signal_target *target, s
 	if (w->filtered)
 		return false;
 	ledger_of(s)->attempted++;
-	if (belonging == BELONGS_PERHAPS)
+	if (belonging == BELONGS_PERHAPS) {
+		w->why = DROP_STALE;
 		ledger_of(s)->lost[DROP_STALE]++;
+	}
 	return belonging == BELONGS;
 }
 

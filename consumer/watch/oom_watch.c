@@ -16,7 +16,8 @@
 /* Pages of a limit that is none: PAGE_COUNTER_MAX of include/linux/page_counter.h. */
 #define NO_LIMIT_PAGES (INT64_MAX / 65536)
 
-static const char not_told[] = "this kernel does not tell, and memory.events was not read before";
+static const char no_limit[] =
+	"this kernel does not report it, and memory.events was not read before";
 static const char no_memory[] = "the process had given up its memory already";
 static const char no_path[] = "the cgroup's path could not be looked up";
 
@@ -27,7 +28,7 @@ struct kill {
 	const struct event *event;
 	const struct oom_victim *victim;
 	struct watch *watch;	/* the nearest one */
-	struct oom_kill told;	/* members of the line */
+	struct oom_kill line;	/* its members */
 	const char *limit_name; /* last part of the path; "" where nothing is known */
 	bool written;
 };
@@ -94,8 +95,8 @@ static void find_limit_path(struct kill *k)
 	}
 	if (!id && s->where == FACTS_V1 && s->path && !strcmp(last_part(s->path), k->limit_name))
 		path = s->path;
-	if (path && strlen(path) < sizeof(k->told.limit_cgroup))
-		snprintf(k->told.limit_cgroup, sizeof(k->told.limit_cgroup), "%s", path);
+	if (path && strlen(path) < sizeof(k->line.limit_cgroup))
+		snprintf(k->line.limit_cgroup, sizeof(k->line.limit_cgroup), "%s", path);
 }
 
 /*
@@ -116,25 +117,25 @@ static void find_by_counter(struct kill *k)
 	facts_reader_read(k->watch->all->facts, k->watch->path, &record->place, FACTS_CHEAP, &now);
 	if (!facts_get(&now, FACT_MEMORY_EVENTS_OOM, &is))
 		return;
-	k->told.limit = is > was ? OOM_LIMIT_CGROUP : OOM_LIMIT_NONE;
+	k->line.limit = is > was ? OOM_LIMIT_CGROUP : OOM_LIMIT_NONE;
 	if (is <= was)
 		return;
 	k->limit_name = last_part(s->path);
-	snprintf(k->told.limit_cgroup, sizeof(k->told.limit_cgroup), "%s", s->path);
+	snprintf(k->line.limit_cgroup, sizeof(k->line.limit_cgroup), "%s", s->path);
 }
 
 static void find_limit(struct kill *k)
 {
 	const struct oom_victim *v = k->victim;
 
-	k->told.limit = v->limit <= OOM_LIMIT_NONE ? (enum oom_limit)v->limit : OOM_LIMIT_UNKNOWN;
-	if (k->told.limit != OOM_LIMIT_CGROUP) {
+	k->line.limit = v->limit <= OOM_LIMIT_NONE ? (enum oom_limit)v->limit : OOM_LIMIT_UNKNOWN;
+	if (k->line.limit != OOM_LIMIT_CGROUP) {
 		find_by_counter(k);
 		return;
 	}
 	k->limit_name = v->limit_name;
 	if (v->limit_pages < NO_LIMIT_PAGES)
-		k->told.limit_bytes = bytes_of(v->limit_pages);
+		k->line.limit_bytes = bytes_of(v->limit_pages);
 	find_limit_path(k);
 }
 
@@ -165,16 +166,16 @@ static void write_limit(const struct kill *k, struct jsonw *w)
 		[OOM_LIMIT_NONE] = "machine",
 	};
 
-	jsonw_string(w, "limit", of[k->told.limit]);
-	if (!of[k->told.limit])
-		jsonw_string(w, "limit_reason", not_told);
-	if (k->told.limit != OOM_LIMIT_CGROUP)
+	jsonw_string(w, "limit", of[k->line.limit]);
+	if (!of[k->line.limit])
+		jsonw_string(w, "limit_reason", no_limit);
+	if (k->line.limit != OOM_LIMIT_CGROUP)
 		return;
 	jsonw_string(w, "limit_name", k->limit_name);
-	if (k->told.limit_cgroup[0])
-		jsonw_string(w, "limit_cgroup", k->told.limit_cgroup);
-	if (k->told.limit_bytes)
-		jsonw_u64(w, "limit_bytes", k->told.limit_bytes);
+	if (k->line.limit_cgroup[0])
+		jsonw_string(w, "limit_cgroup", k->line.limit_cgroup);
+	if (k->line.limit_bytes)
+		jsonw_u64(w, "limit_bytes", k->line.limit_bytes);
 }
 
 /* Writes in which cgroup below the watch's the process was. */
@@ -210,7 +211,7 @@ static void write_line(struct kill *k, const struct rule *rule, struct session *
 	event_line_begin(k->triggers->log->lines, &w, "oom", &subject);
 	jsonw_u64(&w, "pid", k->event->tgid);
 	jsonw_u64(&w, "start_ns", k->event->start_ns);
-	jsonw_string(&w, "comm", k->told.comm);
+	jsonw_string(&w, "comm", k->line.comm);
 	jsonw_u64(&w, "uid", k->event->uid);
 	write_place(k, &w);
 	write_memory(k, &w);
@@ -232,7 +233,7 @@ static void on_begun(void *context, struct session *session)
 {
 	struct kill *k = context;
 
-	oom_kills_add(&session->result->oom_kills, &k->told);
+	oom_kills_add(&session->result->oom_kills, &k->line);
 	write_line(k, session->result->rule, session);
 }
 
@@ -260,20 +261,20 @@ static void fire_rules(struct kill *k, struct watch *w, const struct process *p)
 
 		if (!is_wanted(w, &w->bindings[i], p))
 			continue;
-		memcpy(trigger.reason.comm, k->told.comm, sizeof(trigger.reason.comm));
+		memcpy(trigger.reason.comm, k->line.comm, sizeof(trigger.reason.comm));
 		trigger_fire(k->triggers, &trigger, &session, &held);
 	}
 }
 
-/* Tells the sessions that run already. Returns the nearest one, or NULL. */
-static struct session *tell_running(const struct kill *k)
+/* Adds the kill to the sessions that run already. Returns the nearest one, or NULL. */
+static struct session *add_to_running(const struct kill *k)
 {
 	struct session *nearest = NULL;
 
 	for (struct watch *w = k->watch; w; w = watch_tree_above(w)) {
 		if (!w->session || w->session->ending)
 			continue;
-		oom_kills_add(&w->session->result->oom_kills, &k->told);
+		oom_kills_add(&w->session->result->oom_kills, &k->line);
 		nearest = nearest ? nearest : w->session;
 	}
 	return nearest;
@@ -293,12 +294,12 @@ void oom_watch_take(struct triggers *t, struct event_budget *budget, const struc
 	/* Of a watch by process, the kernel side knows the cgroup alone. */
 	if (!k.watch || (k.watch->by_process && (!p || p->watch != k.watch)))
 		return;
-	k.told = (struct oom_kill){ .pid = e->tgid, .has_memory = v->has_memory };
-	memcpy(k.told.comm, e->comm, sizeof(k.told.comm) - 1);
-	k.told.rss_bytes = bytes_of(v->anon_pages + v->file_pages + v->shmem_pages);
-	k.told.swap_bytes = bytes_of(v->swap_pages);
+	k.line = (struct oom_kill){ .pid = e->tgid, .has_memory = v->has_memory };
+	memcpy(k.line.comm, e->comm, sizeof(k.line.comm) - 1);
+	k.line.rss_bytes = bytes_of(v->anon_pages + v->file_pages + v->shmem_pages);
+	k.line.swap_bytes = bytes_of(v->swap_pages);
 	find_limit(&k);
-	running = tell_running(&k);
+	running = add_to_running(&k);
 	if (running)
 		write_line(&k, rule, running);
 	for (struct watch *w = k.watch; w; w = watch_tree_above(w))

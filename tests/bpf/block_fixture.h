@@ -241,6 +241,7 @@ static inline struct fixture begin_worked(const struct harness_options *options,
 			work_in(f.other_dir, other);
 		if (i == 3 || count_open(&f, f.id) + count_open(&f, f.other_id) == 0)
 			return f;
+		print_message("# an end of a request was not seen: once more\n");
 		end(&f);
 	}
 }

@@ -6,6 +6,7 @@
 
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/rules/ruleset.h"
 #include "consumer/sampling/looks.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/signals.h"
@@ -25,6 +26,7 @@ static struct looks looks;
 static struct signal_host host = { .pins = &pins, .looks = &looks, .cgroups = &cgroups };
 static struct signal_target target;
 static struct look_pass pass;
+static uint32_t rule_id; /* of what is seen */
 
 static int setup(void **state)
 {
@@ -36,6 +38,7 @@ static int setup(void **state)
 					 .start_ns = START,
 					 .timeline = timeline_new(START, 0, 1000) };
 	pass = (struct look_pass){};
+	rule_id = 0;
 	return 0;
 }
 
@@ -87,6 +90,7 @@ static void see_on(struct signal *s, uint32_t tid, uint64_t switches, uint16_t f
 	struct look_seen seen = { .head = &record.head, .record = &record, .sample = h };
 
 	h->tid = tid;
+	h->rule_id = rule_id;
 	h->wait = wait;
 	h->time_ns = pass.began_ns;
 	s->kind->look(s, &target, &pass, &seen);
@@ -266,27 +270,6 @@ static void test_left_out_once(void **state)
 	signals_free(s);
 }
 
-/* A thread whose report is not there: each look at it is lost, and has no time. */
-static void test_no_report(void **state)
-{
-	struct signal *s = begin();
-	const struct ledger *l;
-
-	at(0);
-	see_again(s);
-	passed(s);
-	at(100);
-	see_again(s);
-	passed(s);
-	end(s, 200);
-	passed(s);
-	l = close_signal(s);
-	assert_int_equal(l->attempted, 2);
-	assert_int_equal(l->lost[DROP_LOOK_CUT], 2);
-	assert_int_equal(shown_ms(-1), 0);
-	signals_free(s);
-}
-
 /* A better walk of the same wait takes over the weight of the first stack, and its looks. */
 static void test_better_walk(void **state)
 {
@@ -361,14 +344,17 @@ static void test_cut(void **state)
 	signals_free(s);
 }
 
-/* A thread without a frame is lost at each look. */
-static void test_no_frame(void **state)
+/* Two looks at one thread: both are lost, for the same reason, and their time is on no stack. */
+static void check_lost(bool reported, uint16_t frames, enum drop why)
 {
 	struct signal *s = begin();
 	const struct ledger *l;
 
 	at(0);
-	see(s, 5, 0);
+	if (reported)
+		see(s, 5, frames);
+	else
+		see_again(s);
 	passed(s);
 	at(100);
 	see_again(s);
@@ -377,9 +363,29 @@ static void test_no_frame(void **state)
 	passed(s);
 	l = close_signal(s);
 	assert_int_equal(l->attempted, 2);
-	assert_int_equal(l->emitted, 0);
-	assert_int_equal(l->lost[DROP_STACK_USER], 2);
+	assert_int_equal(l->lost[why], 2);
+	assert_int_equal(s->taken->stacks.count, 0);
 	signals_free(s);
+}
+
+static void test_no_frame(void **state)
+{
+	check_lost(true, 0, DROP_STACK_USER);
+}
+
+/* Its report is not there: the look has no time either. */
+static void test_no_report(void **state)
+{
+	check_lost(false, 0, DROP_LOOK_CUT);
+	assert_int_equal(shown_ms(-1), 0);
+}
+
+/* The rule that its process matched is no longer known. */
+static void test_no_rule(void **state)
+{
+	target.only_rule = true;
+	rule_id = RULE_ID_UNKNOWN;
+	check_lost(true, 4, DROP_STALE);
 }
 
 /* Threads of another process than the one asked for are in no ledger. */
@@ -495,13 +501,11 @@ UNIT_TESTS(offcpu)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(all_along),    TEST(left_out),
-		TEST(halves),	    TEST(left_out_once),
-		TEST(no_report),    TEST(better_walk),
-		TEST(woken),	    TEST(cut),
-		TEST(no_frame),	    TEST(of_others),
-		TEST(earlier_pass), TEST(epoll_lasts),
-		TEST(no_pin),	    cmocka_unit_test(test_kinds),
+		TEST(all_along),     TEST(left_out),  TEST(halves),
+		TEST(left_out_once), TEST(no_report), TEST(no_rule),
+		TEST(better_walk),   TEST(woken),     TEST(cut),
+		TEST(no_frame),	     TEST(of_others), TEST(earlier_pass),
+		TEST(epoll_lasts),   TEST(no_pin),    cmocka_unit_test(test_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
