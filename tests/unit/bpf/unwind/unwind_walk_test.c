@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel side's walk on the host: ranges, kinds of mappings, and how each walk ends. */
-#include "tests/unit/bpf/unwind_walk_testing.h"
+#include "tests/unit/bpf/unwind/unwind_walk_testing.h"
 
 static void test_find(void **state)
 {

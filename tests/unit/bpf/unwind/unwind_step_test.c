@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_step_test.c: bpf/unwind.h on the host, or, with STEP_BPF, in the kernel (step.bpf.c). This
- * program is compiled without frame pointers, has its own stack walked by the tables of the files
- * that it has mapped, and compares each return address with libgcc's unwinder. (Not by
- * backtrace(3), which sanitizers put a frame of theirs on.)
+ * unwind_step_test.c: bpf/unwind/unwind.h on the host, or, with STEP_BPF, in the kernel
+ * (step.bpf.c). This program is compiled without frame pointers, has its own stack walked by the
+ * tables of the files that it has mapped, and compares each return address with libgcc's unwinder.
+ * (Not by backtrace(3), which sanitizers put a frame of theirs on.)
  */
 #include "tests/unit/runner/unit.h"
 
@@ -19,11 +19,11 @@
 #include <unwind.h>
 
 #include "consumer/unwind/compile/unwind_compile.h"
-#include "tests/unit/bpf/step_testing.h"
+#include "tests/unit/bpf/unwind/step_testing.h"
 #include "tests/unit/consumer/unwind/testing/image_testing.h"
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 #ifdef STEP_BPF
-#include "tests/unit/bpf/step_kernel_testing.h"
+#include "tests/unit/bpf/unwind/step_kernel_testing.h"
 #endif
 
 #define FRAMES STEP_FRAMES

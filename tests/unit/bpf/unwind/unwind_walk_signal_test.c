@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unwind_walk_signal_test.c: the kernel side's walk on the host, through signal frames. */
-#include "tests/unit/bpf/unwind_walk_testing.h"
+#include "tests/unit/bpf/unwind/unwind_walk_testing.h"
 
 /*
  * Code in this process's memory, where a walk may look at its bytes: the return from a signal's

@@ -27,7 +27,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 
 #define POOL_OWN_READ
-#include "tests/unit/bpf/unwind_walk_testing.h"
+#include "tests/unit/bpf/unwind/unwind_walk_testing.h"
 
 #define LEAF 0x100 /* offsets in a text: where the leaf is */
 #define MAIN 0x200 /* the return address of its caller */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_walk_testing.h: a process of a few mappings for bpf/unwind_walk.h on the host: each has a
- * file of its own with rows that a test writes down, and the stack is the test's.
+ * unwind_walk_testing.h: a process of a few mappings for bpf/unwind/unwind_walk.h on the host: each
+ * has a file of its own with rows that a test writes down, and the stack is the test's.
  */
-#ifndef TROCAR_TESTS_UNIT_BPF_UNWIND_WALK_TESTING_H
-#define TROCAR_TESTS_UNIT_BPF_UNWIND_WALK_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_BPF_UNWIND_UNWIND_WALK_TESTING_H
+#define TROCAR_TESTS_UNIT_BPF_UNWIND_UNWIND_WALK_TESTING_H
 
 #include "tests/unit/runner/unit.h"
 

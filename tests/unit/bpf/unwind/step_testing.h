@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* step_testing.h: what step.bpf.c and its test hand to each other. */
-#ifndef TROCAR_TESTS_UNIT_BPF_STEP_TESTING_H
-#define TROCAR_TESTS_UNIT_BPF_STEP_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_BPF_UNWIND_STEP_TESTING_H
+#define TROCAR_TESTS_UNIT_BPF_UNWIND_STEP_TESTING_H
 
 #include <linux/types.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_stack_test.c: bpf/unwind_stack.h on the host: what it reads, how often, and where it ends.
+ * unwind_stack_test.c: bpf/unwind/unwind_stack.h on the host: what it reads, how often, and where
+ * it ends.
  */
 #include <stdbool.h>
 #include <stddef.h>

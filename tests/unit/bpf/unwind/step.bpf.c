@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * step.bpf.c: bpf/unwind.h in the kernel, on the task that runs it: a whole walk, a bpf_loop of
- * steps, as a sampler does it. What it starts from is handed over as the context.
+ * step.bpf.c: bpf/unwind/unwind.h in the kernel, on the task that runs it: a whole walk, a bpf_loop
+ * of steps, as a sampler does it. What it starts from is handed over as the context.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/unwind.h"
-#include "tests/unit/bpf/step_testing.h"
+#include "tests/unit/bpf/unwind/step_testing.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

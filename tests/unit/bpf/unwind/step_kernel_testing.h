@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* step_kernel_testing.h: step.bpf.c loaded, with the pool of pool.h in its maps. */
-#ifndef TROCAR_TESTS_UNIT_BPF_STEP_KERNEL_TESTING_H
-#define TROCAR_TESTS_UNIT_BPF_STEP_KERNEL_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_BPF_UNWIND_STEP_KERNEL_TESTING_H
+#define TROCAR_TESTS_UNIT_BPF_UNWIND_STEP_KERNEL_TESTING_H
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
 
-#include "tests/unit/bpf/step.skel.h"
-#include "tests/unit/bpf/step_testing.h"
+#include "tests/unit/bpf/unwind/step.skel.h"
+#include "tests/unit/bpf/unwind/step_testing.h"
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 static struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_apply_test.c: the search and each rule of bpf/unwind.h, on the host. Whole stacks:
+ * unwind_apply_test.c: the search and each rule of bpf/unwind/unwind.h, on the host. Whole stacks:
  * unwind_step_test.c.
  */
 #include "tests/unit/runner/unit.h"
