@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernel_rows.h: has the kernel side learn where the kernel's own unwind tables are (bpf/orc.h). */
+/* kernel_rows.h: has the kernel side learn where the kernel's own unwind tables are
+ * (bpf/stack/orc.h). */
 #ifndef TROCAR_LOADER_KERNEL_ROWS_H
 #define TROCAR_LOADER_KERNEL_ROWS_H
 

@@ -18,12 +18,13 @@ struct kernelset {
 	struct programs programs;
 	struct samplers samplers;
 	bool vma_open_coded;
-	bool page_walk;	    /* bpf/page_layout.bpf.c can walk page tables */
-	bool kernel_rows;   /* bpf/kernel_stack.h can walk the kernel's stacks */
-	bool sched_info;    /* the kernel keeps the words that bpf/account.h reads */
+	bool page_walk;	    /* bpf/mappings/page_layout.bpf.c can walk page tables */
+	bool kernel_rows;   /* bpf/stack/kernel_stack.h can walk the kernel's stacks */
+	bool sched_info;    /* the kernel keeps the words that bpf/time/account.h reads */
 	bool socket_cgroup; /* sockets know their cgroup */
-	bool oom_victims;   /* the kernel reports its victim to bpf/oom.bpf.c */
-	bool dirty_pauses;  /* it reports throttled writers to bpf/reclaim.bpf.c in a known form */
+	bool oom_victims;   /* the kernel reports its victim to bpf/memory/oom.bpf.c */
+	bool dirty_pauses;  /* it reports throttled writers to bpf/memory/reclaim.bpf.c in a known
+			       form */
 };
 
 /*

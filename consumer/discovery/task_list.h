@@ -26,7 +26,7 @@ struct task_list {
 
 /*
  * Opens the iterator for the processes with a name in the trie `trie` (0 or 1), and those that it
- * lists anyway (bpf/iter.bpf.c). task_list_close releases it. 0 or -errno.
+ * lists anyway (bpf/discovery/iter.bpf.c). task_list_close releases it. 0 or -errno.
  */
 int task_list_open(const struct pinned_maps *pins, uint32_t trie, struct task_list *ret_list);
 void task_list_close(struct task_list *l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table_share.h: the consumer's part of sharing the tables of the kernel side (bpf/table.h): that
- * counts each element that it makes for the owner of a watch, and the consumer counts those that it
- * removes. Main thread only; makes no system call.
+ * table_share.h: the consumer's part of sharing the tables of the kernel side (bpf/maps/table.h):
+ * that counts each element that it makes for the owner of a watch, and the consumer counts those
+ * that it removes. Main thread only; makes no system call.
  */
 #ifndef TROCAR_CONSUMER_KERNEL_TABLE_SHARE_H
 #define TROCAR_CONSUMER_KERNEL_TABLE_SHARE_H

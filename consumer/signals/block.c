@@ -2,7 +2,7 @@
 /*
  * The signal `block`: the disk requests of the session's cgroup, how long each waited for its disk
  * and how long that took, and the other users of the disk. The broker attaches the programs for the
- * session (bpf/block.bpf.c).
+ * session (bpf/disks/block.bpf.c).
  */
 #include <stdlib.h>
 #include <string.h>

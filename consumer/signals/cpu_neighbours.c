@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The signal `neighbours`: the CPU time of all cgroups while the session ran. The sampler's ticks
- * on all CPUs count it (bpf/neighbours.h), so it needs no program of its own; where nothing ticks,
- * it is missing.
+ * on all CPUs count it (bpf/cpu/neighbours.h), so it needs no program of its own; where nothing
+ * ticks, it is missing.
  */
 #include <stdlib.h>
 

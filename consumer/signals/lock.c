@@ -2,8 +2,8 @@
 /*
  * The signal `lock`: the locks that the session's threads waited for, how often and how long, and
  * the wakers that ended long waits; and each long wait of any kind. The broker attaches two
- * programs for the session: that of the time accounts (bpf/account.bpf.c), which knows since when a
- * thread waits, and one at each wake-up (bpf/lock.bpf.c).
+ * programs for the session: that of the time accounts (bpf/time/account.bpf.c), which knows since
+ * when a thread waits, and one at each wake-up (bpf/locks/lock.bpf.c).
  */
 #include <stdlib.h>
 

@@ -150,7 +150,7 @@ static struct neighbour_time take_time(uint64_t id, uint64_t cpu_ns, const struc
 	};
 
 	memcpy(t.name, now->name, sizeof(t.name) - 1);
-	/* The threads with this name had at least `votes` ticks (bpf/neighbours.h). */
+	/* The threads with this name had at least `votes` ticks (bpf/cpu/neighbours.h). */
 	if (now->votes >= now->ticks - now->votes)
 		memcpy(t.comm, now->comm, sizeof(t.comm) - 1);
 	return t;

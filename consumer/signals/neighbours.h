@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * neighbours.h: the CPU time of all cgroups while a session ran. The sampler counts the time of
- * every tick by cgroup, on all CPUs, while control.sessions is not 0 (bpf/neighbours.h). Sessions
- * that overlap share the counts, so each takes the difference between its begin and its end; the
- * map is emptied only when no session runs. neighbour_cpus.h divides them by CPU. Main thread
- * only; struct neighbours belongs to the session's result.
+ * every tick by cgroup, on all CPUs, while control.sessions is not 0 (bpf/cpu/neighbours.h).
+ * Sessions that overlap share the counts, so each takes the difference between its begin and its
+ * end; the map is emptied only when no session runs. neighbour_cpus.h divides them by CPU. Main
+ * thread only; struct neighbours belongs to the session's result.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_NEIGHBOURS_H
 #define TROCAR_CONSUMER_SIGNALS_NEIGHBOURS_H

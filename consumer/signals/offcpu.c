@@ -256,7 +256,7 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 /*
  * Takes a thread that is unchanged since its last report. So a wait goes on that seemed over: a
  * runnable thread that moved to the reader's CPU is left out of one pass (waits_for_reader,
- * bpf/looks.bpf.c).
+ * bpf/waits/looks.bpf.c).
  */
 static void take_as_before(struct offcpu *s, const struct signal_target *target, struct waiting *w,
 			   uint64_t now_ns)

@@ -2,7 +2,7 @@
 /*
  * The signal `pools`: what the time of all threads of the session went to: running, waiting for a
  * CPU, and waiting by kind, exact for each thread, summed by process and name. A program that the
- * broker attaches for the session keeps the accounts (bpf/account.bpf.c).
+ * broker attaches for the session keeps the accounts (bpf/time/account.bpf.c).
  */
 #include <stdlib.h>
 

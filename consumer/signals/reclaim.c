@@ -2,7 +2,7 @@
 /*
  * The signal `reclaim`: direct reclaim and dirty throttling of the session's cgroup, and other
  * cgroups that were short of memory. The broker attaches the programs for the session
- * (bpf/reclaim.bpf.c).
+ * (bpf/memory/reclaim.bpf.c).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * The signal `runq`: how long the threads of the session waited for a CPU, each wait from runnable
  * to running, and which cgroup had the CPU in that time. The program of the time accounts counts it
- * (bpf/account_queue.h).
+ * (bpf/time/account_queue.h).
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The signal `socket`: the TCP peers of the session's cgroup and the data that waits there, by
- * looks at the sockets that its processes have descriptors of (bpf/socket.bpf.c); and which
+ * looks at the sockets that its processes have descriptors of (bpf/sockets/socket.bpf.c); and which
  * connections begin, fail and end between the looks, by a program that the broker attaches for the
- * session (bpf/socket_state.bpf.c). Without the program there are looks alone.
+ * session (bpf/sockets/socket_state.bpf.c). Without the program there are looks alone.
  */
 #include <stdlib.h>
 

@@ -23,7 +23,7 @@ static int open_iterator(const struct socket_passes *p)
 	return fd < 0 ? -1 : fd;
 }
 
-/* One read without sessions empties the tables (bpf/socket.bpf.c). */
+/* One read without sessions empties the tables (bpf/sockets/socket.bpf.c). */
 static void forget_sockets(const struct socket_passes *p)
 {
 	_cleanup_close_ int fd = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The signal `syscall`: how long the threads of the session waited in which system call. No hook on
- * system calls: the program of the time accounts counts it (bpf/account_calls.h).
+ * system calls: the program of the time accounts counts it (bpf/time/account_calls.h).
  */
 #include <stdlib.h>
 

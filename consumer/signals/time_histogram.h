@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * time_histogram.h: how many times were how long, in the steps in which the kernel side counts them
- * (bpf/time_bucket.h), and the bounds below which so many of them are. The bounds are the same for
- * all, whatever the number of elements: counts of CPUs, sessions and hosts add up. Pure.
+ * (bpf/maps/time_bucket.h), and the bounds below which so many of them are. The bounds are the same
+ * for all, whatever the number of elements: counts of CPUs, sessions and hosts add up. Pure.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_TIME_HISTOGRAM_H
 #define TROCAR_CONSUMER_SIGNALS_TIME_HISTOGRAM_H

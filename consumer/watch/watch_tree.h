@@ -3,8 +3,8 @@
  * watch_tree.h: a watch takes the cgroups below its own too, as the kernel counts pressure and CPU
  * time. The kernel side keeps their entries in `watches`: a new cgroup takes over its parent's
  * entry, and one walk of the whole hierarchy, which the consumer asks for here, puts all of them
- * right (bpf/watch_tree.h). A cgroup within two watches belongs to the inner one, and that slot
- * names the outer one: both get its samples.
+ * right (bpf/watch/watch_tree.h). A cgroup within two watches belongs to the inner one, and that
+ * slot names the outer one: both get its samples.
  *
  * The kernel walks with cgroup_mutex held, which every process that makes, removes or enters
  * cgroups needs: 300 ms have been seen. So a thread of lookup_pool.h walks, and the main loop waits

@@ -32,7 +32,7 @@
 /*
  * Entries of `watches` for each slot, so that a watched cgroup always finds one: its own; one below
  * watches; one of a watch that has gone, until the next walk; one that a walk enters before it has
- * met those that are to go (bpf/watch_tree.h).
+ * met those that are to go (bpf/watch/watch_tree.h).
  */
 #define WATCH_ENTRIES  4
 #define WATCHES_NESTED 4 /* watches, one around the other, that share a sample */
@@ -79,16 +79,18 @@ struct abi_header {
 	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
 	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
-			  */
-	__u32 scoped;	 /* 1: only cgroups below the prefixes in `scope` are looked at */
-	__u32 oom_victims;   /* 1: the kernel reports its victims (EVENT_OOM) */
-	__u32 dirty_pauses;  /* 1: it reports throttled writers (RECLAIM_THROTTLE) */
-	__u64 loaded_ns;     /* when the loader finished */
-	__u32 accounts;	     /* entries of `accounts` */
-	__u32 sched_info;    /* 1: the kernel keeps the times that `accounts` is made from */
-	__u32 kernel_rows;   /* 1: the kernel side walks the kernel's stacks (bpf/kernel_stack.h) */
-	__u32 socket_cgroup; /* 1: a socket knows its cgroup */
+	__u32 page_walk;      /* 1: the kernel side reads other processes' page tables
+			       * (bpf/mappings/page_walk.h)
+			       */
+	__u32 scoped;	      /* 1: only cgroups below the prefixes in `scope` are looked at */
+	__u32 oom_victims;    /* 1: the kernel reports its victims (EVENT_OOM) */
+	__u32 dirty_pauses;   /* 1: it reports throttled writers (RECLAIM_THROTTLE) */
+	__u64 loaded_ns;      /* when the loader finished */
+	__u32 accounts;	      /* entries of `accounts` */
+	__u32 sched_info;     /* 1: the kernel keeps the times that `accounts` is made from */
+	__u32 kernel_rows;    /* 1: the kernel side walks the kernel's stacks
+				 (bpf/stack/kernel_stack.h) */
+	__u32 socket_cgroup;  /* 1: a socket knows its cgroup */
 };
 
 /*
@@ -129,7 +131,8 @@ enum slot_state {
 };
 
 enum slot_flag {
-	SLOT_BY_PROCESS = 1u << 0,  /* sample only processes that match (bpf/target_match.h) */
+	SLOT_BY_PROCESS =
+		1u << 0, /* sample only processes that match (bpf/discovery/target_match.h) */
 	SLOT_NO_KTHREADS = 1u << 1, /* leave out kernel threads: they are in the root cgroup */
 };
 
@@ -157,7 +160,7 @@ enum watch_flag {
 
 /*
  * Value of `watches`; the key is a cgroup's id. The consumer writes the entries of watched cgroups,
- * the kernel side those of their descendants (bpf/watch_tree.h).
+ * the kernel side those of their descendants (bpf/watch/watch_tree.h).
  */
 struct watch_entry {
 	__u32 slot;  /* of the nearest watch */
@@ -388,10 +391,10 @@ struct totals {
 	/* Time of ticks while control.sessions is not 0: */
 	__u64 idle_ns;		    /* in which the CPU was idle */
 	__u64 neighbours_full_ns;   /* of cgroups that found no room in `neighbours` */
-	__u64 neighbours_short_ns;  /* of these: the table was not full (bpf/table.h) */
+	__u64 neighbours_short_ns;  /* of these: the table was not full (bpf/maps/table.h) */
 	__u64 neighbours_hidden_ns; /* of cgroups outside of the loader's --scope */
 	__u64 watches_full;	    /* cgroups below a watch that could not be entered */
-	/* Kernel stacks of samples (bpf/kernel_stack.h): */
+	/* Kernel stacks of samples (bpf/stack/kernel_stack.h): */
 	__u64 kernel_stacks_asked;    /* that the kernel's helper was asked for */
 	__u64 kernel_stacks_compared; /* that were walked, and compared with the helper's */
 	__u64 kernel_stacks_wrong;    /* of these that differed */
@@ -450,7 +453,8 @@ struct mapping_record {
 
 /*
  * Value of `asked`; the key is a process id: the consumer asks for the mappings of that process
- * from `from` on. The kernel side writes the rest: its choice of a thread (bpf/memory_thread.h).
+ * from `from` on. The kernel side writes the rest: its choice of a thread
+ * (bpf/mappings/memory_thread.h).
  */
 struct asked_process {
 	__u64 from;

@@ -23,7 +23,7 @@ enum account_flag {
 	ACCOUNT_ENDED = 1u << 0, /* the thread has ended, or another account of it goes on */
 	ACCOUNT_MOVED = 1u << 1, /* it went to another watch */
 	ACCOUNT_LOST = 1u << 2,	 /* of a record: the table had no room for the thread */
-	ACCOUNT_SHORT = 1u << 3, /* of such a record: the table was not full (bpf/table.h) */
+	ACCOUNT_SHORT = 1u << 3, /* of such a record: the table was not full (bpf/maps/table.h) */
 };
 
 /*
@@ -141,7 +141,7 @@ struct slot_accounts {
 	__u64 unqueued;	  /* times that a thread without an account left a CPU */
 	__u64 calls_full; /* waits in system calls that found no room in `account_calls` */
 	__u64 calls_full_ns;
-	/* Of unqueued, ended and calls_full: the table was not full (bpf/table.h). */
+	/* Of unqueued, ended and calls_full: the table was not full (bpf/maps/table.h). */
 	__u64 no_memory, ended_no_memory, calls_no_memory;
 };
 

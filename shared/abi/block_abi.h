@@ -26,7 +26,7 @@ enum block_flag {
 
 /*
  * Value of `block_open`. The key is made from the address of the request's first bio, else of the
- * request, with a secret of the load (bpf/hidden_address.h).
+ * request, with a secret of the load (bpf/maps/hidden_address.h).
  */
 struct block_request {
 	__u64 cgroup_id; /* of the asking cgroup; 0: not known, or outside of the loader's --scope
@@ -78,7 +78,7 @@ struct block_sums {
 struct slot_block {
 	__u64 untracked; /* requests that are not in `block_open`, or lost their place there */
 	__u64 unlisted;	 /* requests that are not in `block_sums` */
-	__u64 no_memory; /* of both: the table was not full (bpf/table.h) */
+	__u64 no_memory; /* of both: the table was not full (bpf/maps/table.h) */
 	__u64 reused;	 /* of untracked: the kernel used the bio again, and reported no end */
 };
 

@@ -143,7 +143,7 @@ struct slot_locks {
 	__u64 stacks, ring_full, no_frame;
 	__u64 long_waits,
 		long_wait_ns; /* long waits that are not in `long_waits`, and their time */
-	/* Of waits and of long_waits: the table was not full (bpf/table.h). */
+	/* Of waits and of long_waits: the table was not full (bpf/maps/table.h). */
 	__u64 no_memory, long_no_memory;
 };
 

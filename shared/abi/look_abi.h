@@ -89,7 +89,7 @@ enum look_path_end {
 #define LOOK_PATH_PARTS	   64	   /* names */
 #define LOOK_PATH_NO_POINT 0xffffu /* the mount point has lost a part in the middle */
 
-/* Bounds of walks over epolls (bpf/look_epoll.h): items of one, and of all in a reading. */
+/* Bounds of walks over epolls (bpf/waits/look_epoll.h): items of one, and of all in a reading. */
 #define LOOK_EPOLL_ITEMS 1024
 #define LOOK_PASS_ITEMS	 8192
 #define LOOK_POLL_ITEMS	 16 /* descriptors of poll and select */

@@ -62,7 +62,7 @@ struct slot_reclaim {
 	__u64 untracked; /* stretches that are not in `reclaim_open` */
 	__u64 unlisted;	 /* stretches that are not in `reclaim_sums` */
 	__u64 awake; /* pauses for which the thread did not sleep, or not at once: not counted */
-	__u64 no_memory; /* of untracked and unlisted: the table was not full (bpf/table.h) */
+	__u64 no_memory; /* of untracked and unlisted: the table was not full (bpf/maps/table.h) */
 };
 
 #endif

@@ -64,7 +64,7 @@ enum socket_loss {
 	SOCKET_LOST_SOCKETS, /* sockets beyond the bounds of a pass, or without room in the ring */
 	SOCKET_LOST_OPEN,    /* sockets without room in the table of those that are followed */
 	SOCKET_LOST_PEERS,   /* times that something to count had no room in `socket_sums` */
-	SOCKET_LOST_SHORT,   /* of SOCKET_LOST_OPEN: the table was not full (bpf/table.h) */
+	SOCKET_LOST_SHORT,   /* of SOCKET_LOST_OPEN: the table was not full (bpf/maps/table.h) */
 	SOCKET_LOSSES_,
 };
 

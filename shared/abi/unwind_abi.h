@@ -171,8 +171,9 @@ struct unwind_ranges {
 	__u32 busy; /* 1: the program `ranges` is filling it */
 	__u32 pad;
 	__u64 ranges[UNWIND_RANGES]; /* ascending */
-	__u64 checks[UNWIND_RANGES]; /* the file of each, by its number (bpf/mapped_file.h): walks
-					compare it with the present mapping there; 0: memory */
+	__u64 checks[UNWIND_RANGES]; /* the file of each, by its number
+					(bpf/mappings/mapped_file.h): walks compare it with the
+					present mapping there; 0: memory */
 };
 
 /*

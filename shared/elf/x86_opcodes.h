@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * x86_opcodes.h: what follows each opcode of x86-64, and which operands it writes. Included by the
- * two decoders only, shared/elf/x86_insn.c and bpf/unwind_insn.h. Source: Intel SDM volume 2,
- * appendix A, tables A-2 and A-3.
+ * two decoders only, shared/elf/x86_insn.c and bpf/unwind/unwind_insn.h. Source: Intel SDM volume
+ * 2, appendix A, tables A-2 and A-3.
  */
 #ifndef TROCAR_SHARED_ELF_X86_OPCODES_H
 #define TROCAR_SHARED_ELF_X86_OPCODES_H

@@ -6,10 +6,10 @@
  * rows alone. The maps of the tables are those of a running agent.
  */
 #include "tests/bench/alone.h"
-#include "bpf/kernel_cast.h"
-#include "bpf/kernel_stack.h"
-#include "bpf/stack.h"
-#include "bpf/task_keys.h"
+#include "bpf/kernel/kernel_cast.h"
+#include "bpf/maps/task_keys.h"
+#include "bpf/stack/kernel_stack.h"
+#include "bpf/stack/stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

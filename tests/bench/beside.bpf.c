@@ -10,8 +10,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/kernel.h"
-#include "bpf/kernel_orc.h"
+#include "bpf/kernel/kernel.h"
+#include "bpf/kernel/kernel_orc.h"
 #include "shared/abi/abi.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -4,10 +4,10 @@
  * without all else that a sample needs. The maps of the tables are those of a running agent.
  */
 #include "tests/bench/walk.h"
-#include "bpf/kernel_cast.h"
-#include "bpf/kernel_stack.h"
-#include "bpf/stack.h"
-#include "bpf/task_keys.h"
+#include "bpf/kernel/kernel_cast.h"
+#include "bpf/maps/task_keys.h"
+#include "bpf/stack/kernel_stack.h"
+#include "bpf/stack/stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

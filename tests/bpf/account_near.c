@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* account_near.c: time accounts in the array that stands before the hash (bpf/account_find.h). */
+/* account_near.c: time accounts in the array that stands before the hash (bpf/time/account_find.h).
+ */
 #include <pthread.h>
 
 #include "account_fixture.h"

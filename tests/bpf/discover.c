@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* discover.c: exec, fork, rename and exit as bpf/discover.bpf.c reports them. */
+/* discover.c: exec, fork, rename and exit as bpf/discovery/discover.bpf.c reports them. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -87,7 +87,7 @@ static void walks_by_copies_are_too(void **state)
 	compare_walks(true);
 }
 
-/* Bits of a row (bpf/orc.h). */
+/* Bits of a row (bpf/stack/orc.h). */
 #define ROW_KIND    (3ull << 24)
 #define ROW_PLAIN   (1ull << 27)
 #define ROW_BP_WORD (3ull << 20) /* the caller's stack pointer stands where bp points to */
@@ -203,7 +203,7 @@ static void wrong_rows_are_dropped(void **state)
 	harness_free(s.h);
 }
 
-/* The begin of struct orc_areas (bpf/orc.h). */
+/* The begin of struct orc_areas (bpf/stack/orc.h). */
 struct areas_head {
 	uint32_t count, wrong;
 	uint64_t hooks[2], modules, ips_end, function;

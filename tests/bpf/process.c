@@ -229,7 +229,7 @@ struct bpf_link *harness_iterator(struct bpf_program *program)
 
 /*
  * With a second link: an iterator over links that meets one alone takes another one, which a test
- * beside makes between two calls of read(2), for the first again (bpf/iter.bpf.c).
+ * beside makes between two calls of read(2), for the first again (bpf/discovery/iter.bpf.c).
  */
 size_t harness_read(struct bpf_program *program, char **ret_bytes)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/symbols/* shared/elf/* shared/tools/demangle* bpf/unwind_walk.h
+# tests: consumer/symbols/* shared/elf/* shared/tools/demangle* bpf/unwind/unwind_walk.h
 """Our top functions against perf record's over the same seconds, on programs that people run. Every program gets a
 cgroup and a session; perf watches the same cgroup's processes. The ten functions with most samples of either must
 have the same share in both, within three points."""

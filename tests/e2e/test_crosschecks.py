@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/sampling/wait* bpf/account* bpf/lock.bpf.c consumer/kernel/psi*
+# tests: consumer/sampling/wait* bpf/time/account* bpf/locks/lock.bpf.c consumer/kernel/psi*
 """What sessions say of waiting, against others that measured the same seconds: the kernel's own pressure, bpftrace at
 every context switch, strace at every futex call."""
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/watch_tree.h bpf/watch_lookup.h consumer/watch/*
+# tests: bpf/watch/watch_tree.h bpf/watch/watch_lookup.h consumer/watch/*
 """A watch takes the cgroups below its own, as the kernel counts pressure and CPU time: slices, pods, threaded
 children."""
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/discover.bpf.c bpf/cgroup.bpf.c bpf/scope.h bpf/event_* consumer/discovery/* consumer/watch/binding*
+# tests: bpf/discovery/discover.bpf.c bpf/watch/cgroup.bpf.c bpf/watch/scope.h bpf/maps/event_* consumer/discovery/* consumer/watch/binding*
 # tests: shared/rules/rules_index* consumer/process/process.*
 """Which processes and cgroups the agent finds, how, and when it lets go of them."""
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/facts/facts_d* consumer/facts/disk_text* consumer/sampling/wait_files* bpf/look_path*
+# tests: consumer/facts/facts_d* consumer/facts/disk_text* consumer/sampling/wait_files* bpf/waits/look_path*
 # tests: shared/files/mounts*
 """Which disk, which mount point and which file: what disks are made of, and paths of files that threads wait for."""
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/event_limit.h consumer/telemetry/losses* consumer/discovery/process_events*
+# tests: bpf/maps/event_limit.h consumer/telemetry/losses* consumer/discovery/process_events*
 """Floods: another user renames, forks or starts programs under a service's name as fast as the machine goes. The
 service's starts are seen all the same, the lines stay few, and the agent answers."""
 import subprocess

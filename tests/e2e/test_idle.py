@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/io/schedule* consumer/sampling/sampler* bpf/sampler.bpf.c
+# tests: consumer/io/schedule* consumer/sampling/sampler* bpf/cpu/sampler.bpf.c
 """With the broker: what runs and what is held while nothing is watched, while something is, and after."""
 import os
 import pathlib

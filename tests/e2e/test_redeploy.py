@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: shared/elf/build_id* consumer/symbols/module* bpf/file_version.h
+# tests: shared/elf/build_id* consumer/symbols/module* bpf/mappings/file_version.h
 """A program that was deployed again has its own names, callers and build-id, never those of the version before."""
 import os
 import shutil

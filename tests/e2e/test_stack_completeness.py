@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/unwind*.h bpf/caller_check.h consumer/unwind/* consumer/process/unwind_plan* shared/abi/unwind_ends.def
+# tests: bpf/unwind/* consumer/unwind/* consumer/process/unwind_plan* shared/abi/unwind_ends.def
 """Complete user stacks of programs as their compilers and distributions build them: without frame pointers, by the
 tables of their files. For each: how many of its stacks reach the outermost frame, whether the callers that it is
 known to have are there in their order, and why the rest ended where it did."""

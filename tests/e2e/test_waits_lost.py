@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/looks.bpf.c consumer/sampling/looks* consumer/sampling/counter_history*
+# tests: bpf/waits/looks.bpf.c consumer/sampling/looks* consumer/sampling/counter_history*
 """Losses of what waited, provoked: each stands in the ledger by its name, and the verdict follows it. And the death of
 the consumer in a session with every signal that has programs."""
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/unwind*.h bpf/maps.h policy/* consumer/broker/* loader/broker/broker_operations*
+# tests: bpf/unwind/* bpf/maps/maps.h policy/* consumer/broker/* loader/broker/broker_operations*
 """A consumer that has been taken over: captive.c in its place lies in every map, reads all that is to be read, and asks
 the broker for everything, 16 s with the whole host open to it and 8 s with --scope. One run of each is looked at by
 all tests here: each is about one thing that is worth protecting."""

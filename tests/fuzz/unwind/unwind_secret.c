@@ -76,7 +76,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 #define UNWIND_HOST
 #include "tests/unit/consumer/unwind/testing/mapped_file_testing.h"
 
-#include "bpf/unwind_walk.h"
+#include "bpf/unwind/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/testing/stack_walk_testing.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_step.c: bpf/unwind.h over any tables, rules, registers and memory: what a consumer that
- * was taken over can write. A walk ends; where it does the frame is as before; frames ascend, but
- * at a signal's; nothing outside the given memory is used.
+ * unwind_step.c: bpf/unwind/unwind.h over any tables, rules, registers and memory: what a consumer
+ * that was taken over can write. A walk ends; where it does the frame is as before; frames ascend,
+ * but at a signal's; nothing outside the given memory is used.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -57,7 +57,7 @@ static long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 
 #define UNWIND_HOST
-#include "bpf/unwind.h"
+#include "bpf/unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

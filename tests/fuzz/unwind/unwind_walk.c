@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_walk.c: a whole walk of bpf/unwind_walk.h over any ranges, process table, files, pool,
- * rules, registers and memory, while another thread writes to all of them: the ranges between two
- * steps (a filling), the rest also in the middle of one. A walk is bounded in steps and in
+ * unwind_walk.c: a whole walk of bpf/unwind/unwind_walk.h over any ranges, process table, files,
+ * pool, rules, registers and memory, while another thread writes to all of them: the ranges between
+ * two steps (a filling), the rest also in the middle of one. A walk is bounded in steps and in
  * look-ups; no frame is reported but the innermost and those that were in a range; frames ascend,
  * but at a signal's; the same input gives the same stack, whatever walks of other fillings are
  * remembered. The tables lie in memory of exactly their size, so that an access beyond one shows.
@@ -184,7 +184,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 #define UNWIND_HOST
 #include "tests/unit/consumer/unwind/testing/mapped_file_testing.h"
 
-#include "bpf/unwind_walk.h"
+#include "bpf/unwind/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/testing/stack_walk_testing.h"
 

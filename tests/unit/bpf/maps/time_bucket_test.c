@@ -6,7 +6,7 @@
 
 #include "tests/unit/runner/unit.h"
 
-#include "bpf/time_bucket.h"
+#include "bpf/maps/time_bucket.h"
 #include "consumer/signals/time_histogram.h"
 
 static void check_time(uint64_t ns)

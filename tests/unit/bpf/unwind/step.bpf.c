@@ -8,7 +8,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/unwind.h"
+#include "bpf/unwind/unwind.h"
 #include "tests/unit/bpf/unwind/step_testing.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

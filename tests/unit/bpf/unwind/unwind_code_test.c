@@ -12,7 +12,7 @@
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 #define UNWIND_HOST
-#include "bpf/unwind_code.h"
+#include "bpf/unwind/unwind_code.h"
 
 #define PAGE 4096u
 

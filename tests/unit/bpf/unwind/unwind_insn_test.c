@@ -13,7 +13,7 @@
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 #define UNWIND_HOST
-#include "bpf/unwind_insn.h"
+#include "bpf/unwind/unwind_insn.h"
 
 /* What the kernel side's effect is for the consumer's; it may give up (UNWIND_INSN_END) at any. */
 static const uint8_t effects[] = {

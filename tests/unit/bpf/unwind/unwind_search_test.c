@@ -9,7 +9,7 @@
 #include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 #define UNWIND_HOST
-#include "bpf/unwind_code.h"
+#include "bpf/unwind/unwind_code.h"
 
 #define SEARCHED (UNWIND_CODE_BACK + UNWIND_CODE_CUT)
 

@@ -35,7 +35,7 @@ static long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 
 #define UNWIND_HOST
-#include "bpf/unwind_stack.h"
+#include "bpf/unwind/unwind_stack.h"
 
 static int setup(void **state)
 {

@@ -14,7 +14,7 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 
 #include "tests/unit/consumer/unwind/testing/mapped_file_testing.h"
 
-#include "bpf/unwind_walk.h"
+#include "bpf/unwind/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/testing/stack_walk_testing.h"
 

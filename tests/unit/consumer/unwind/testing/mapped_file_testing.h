@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mapped_file_testing.h: bpf/mapped_file_find.h on the host: a test sets the mapping. */
+/* mapped_file_testing.h: bpf/mappings/mapped_file_find.h on the host: a test sets the mapping. */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_TESTING_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stack_walk_testing.h: what bpf/stack.h does with bpf/unwind_walk.h (stack_walk, stack_frame), on
- * the host: the reported frames, and the end of a stack. The includer has given tables and memory
- * and included bpf/unwind_walk.h; else there are none.
+ * stack_walk_testing.h: what bpf/stack/stack.h does with bpf/unwind/unwind_walk.h (stack_walk,
+ * stack_frame), on the host: the reported frames, and the end of a stack. The includer has given
+ * tables and memory and included bpf/unwind/unwind_walk.h; else there are none.
  */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_STACK_WALK_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_STACK_WALK_TESTING_H
@@ -34,7 +34,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 #include "tests/unit/consumer/unwind/testing/mapped_file_testing.h"
 
-#include "bpf/unwind_walk.h"
+#include "bpf/unwind/unwind_walk.h"
 #endif
 
 /* A stack, leaf first. */

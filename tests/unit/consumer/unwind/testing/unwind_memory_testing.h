@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_memory_testing.h: bpf/unwind.h on the host: the pool is an array, the rules are a
+ * unwind_memory_testing.h: bpf/unwind/unwind.h on the host: the pool is an array, the rules are a
  * dictionary's, and memory is this process's own, read in a way that fails instead of crashing.
  */
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_UNWIND_MEMORY_TESTING_H
@@ -65,6 +65,6 @@ static inline struct unwind_place pool_place(const struct unwind_table *t)
 }
 
 #define UNWIND_HOST
-#include "bpf/unwind.h"
+#include "bpf/unwind/unwind.h"
 
 #endif

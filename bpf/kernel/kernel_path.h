@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * kernel_path.h: the structures of names and mounts that the programs read, as in kernel.h.
+ * Sources: include/linux/{dcache,fs,fs_struct,mount,path}.h and fs/mount.h of Linux 6.1 to 7.2.
+ */
+#ifndef TROCAR_BPF_KERNEL_KERNEL_PATH_H
+#define TROCAR_BPF_KERNEL_KERNEL_PATH_H
+
+#include "bpf/kernel/kernel.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct seqcount {
+	unsigned int sequence;
+};
+
+struct seqcount_spinlock {
+	struct seqcount seqcount;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev; /* NULL: in no list, so the name is not found any more */
+};
+
+struct qstr___path {
+	__u32 len;
+	const unsigned char *name;
+};
+
+struct dentry___path {
+	struct seqcount_spinlock d_seq; /* odd while it is renamed */
+	struct hlist_bl_node d_hash;
+	struct dentry___path *d_parent; /* itself: it has none */
+	struct qstr___path d_name;
+};
+
+struct vfsmount {
+	struct dentry___path *mnt_root;
+};
+
+struct mnt_namespace;
+
+struct mount {
+	struct mount *mnt_parent; /* itself: it is the root of its namespace, or taken off */
+	struct dentry___path *mnt_mountpoint;
+	struct vfsmount mnt;
+	struct mnt_namespace *mnt_ns; /* NULL: taken off; an error: the kernel's own */
+};
+
+struct path___mount {
+	struct vfsmount *mnt;
+	struct dentry___path *dentry;
+};
+
+struct file___path {
+	struct path___mount f_path;
+};
+
+struct fs_struct {
+	struct path___mount root;
+};
+
+struct task_struct___path {
+	struct fs_struct *fs;
+};
+
+struct file_system_type {
+	const char *name;
+};
+
+struct super_block___path {
+	struct file_system_type *s_type;
+};
+
+#pragma clang attribute pop
+
+#endif

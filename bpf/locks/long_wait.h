@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * long_wait.h: notes each long wait of a watched thread as it ends: its begin, its kind, and its
+ * waker. The time account of the thread has the begin. Sums would not do: the activity of the
+ * awaited thread in that time explains the wait, and not its activity over the session.
+ *
+ * It runs at every wake-up of a watched thread, most of which end short waits. Of those it costs
+ * the reading of a clock, and that for a few in a jiffy alone.
+ */
+#ifndef TROCAR_BPF_LOCKS_LONG_WAIT_H
+#define TROCAR_BPF_LOCKS_LONG_WAIT_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel/kernel.h"
+#include "bpf/locks/lock_stack.h"
+#include "bpf/maps/interrupt.h"
+#include "bpf/maps/maps.h"
+#include "bpf/maps/table.h"
+#include "bpf/watch/scope.h"
+#include "bpf/watch/watch_answers.h"
+
+/* Of __state: a signal wakes it; a deadly one does. */
+#define TASK_INTERRUPTIBLE 0x00000001u
+#define TASK_WAKEKILL	   0x00000100u
+
+/* Outside of sessions it is empty and has no memory. The consumer empties it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LONG_WAITS_DEFAULT);
+	__type(key, __u32);
+	__type(value, struct long_wait);
+} long_waits SEC(".maps");
+
+/* The last number that a wait got. */
+static __u32 long_wait_number;
+
+/*
+ * Returns the time, if a wait since `since_ns` has lasted for LONG_WAIT_NS by now; else, or where
+ * it is not asked any more, 0. The clock costs as much as all else here: so where it was read in
+ * this jiffy and found mostly short waits, it is read only for a wait that was long then already.
+ */
+static __always_inline __u64 long_wait_now(struct watch_answers *answers, __u64 since_ns)
+{
+	__u64 jiffy = bpf_jiffies64(), now_ns;
+
+	if (answers->clock_jiffy == jiffy && answers->asked >= LONG_WAIT_ASKED &&
+	    (__s64)(answers->clock_ns - since_ns) < (__s64)LONG_WAIT_NS)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (now_ns - answers->window_ns >= LONG_WAIT_WINDOW_NS) {
+		answers->window_ns = now_ns;
+		answers->asked = 0;
+	}
+	answers->clock_jiffy = jiffy;
+	answers->clock_ns = now_ns;
+	if ((__s64)(now_ns - since_ns) >= (__s64)LONG_WAIT_NS)
+		return now_ns;
+	answers->asked++;
+	return 0;
+}
+
+/* Whether a signal that the thread does not block is on its way to it, or to its process. */
+static __always_inline bool long_wait_has_signal(struct task_struct *task)
+{
+	const struct task_struct___lock *fields = (const void *)task;
+	unsigned long all = fields->pending.signal.sig[0] |
+			    BPF_CORE_READ(fields, signal, shared_pending.signal.sig[0]);
+
+	return all & ~fields->blocked.sig[0];
+}
+
+/*
+ * Returns the waker of `task`: enum long_wait_end. `ctx` is the first argument of the program. A
+ * thread that no signal can wake may have one pending.
+ */
+static __always_inline __u32 long_wait_end(void *ctx, struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	if (long_wait_has_signal(task) && task->__state & (TASK_INTERRUPTIBLE | TASK_WAKEKILL))
+		return LONG_WAIT_SIGNAL;
+	if (interrupt_is(ctx))
+		return LONG_WAIT_INTERRUPT;
+	return current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) ? LONG_WAIT_KERNEL
+									     : LONG_WAIT_THREAD;
+}
+
+/* Counts a wait that found no room, in the watch and those around it. */
+static __noinline int long_wait_lose(__u32 index, __u64 ns, int error)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		struct slot_locks *losses = bpf_map_lookup_elem(&lock_losses, &index);
+
+		if (!slot || !losses)
+			return 0;
+		losses->long_waits++;
+		losses->long_wait_ns += ns;
+		if (table_was_short(error))
+			losses->long_no_memory++;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * Notes that a wait of `task` ends now. `wait` has its times, its address, slot and part. A signal
+ * from an interrupt has no sender.
+ */
+static __noinline int long_wait_note(void *ctx, struct task_struct *task, struct long_wait *wait)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	__u32 number = __sync_fetch_and_add(&long_wait_number, 1);
+	int error;
+
+	wait->tid = task->pid;
+	wait->tgid = task->tgid;
+	wait->end = long_wait_end(ctx, task);
+	if (wait->end != LONG_WAIT_INTERRUPT && !interrupt_is(ctx) && scope_allows_task(current)) {
+		wait->by_tid = current->pid;
+		bpf_get_current_comm(wait->by_comm, sizeof(wait->by_comm));
+	}
+	error = table_add(&long_waits, TABLE_LONG_WAITS, wait->slot, &number, wait);
+	if (error)
+		return long_wait_lose(wait->slot, wait->end_ns - wait->begin_ns, error);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * memory_thread.h: chooses the thread by which an iterator over tasks reads the memory of a
+ * process. task->mm of a leader that has ended is NULL while the other threads run on.
+ */
+#ifndef TROCAR_BPF_MAPPINGS_MEMORY_THREAD_H
+#define TROCAR_BPF_MAPPINGS_MEMORY_THREAD_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel/kernel.h"
+#include "shared/abi/abi.h"
+
+/* Private: the choice, by the thread that reads the iterator. */
+struct memory_thread {
+	__u64 session_id; /* of the reading in which it was made */
+	__u32 tid;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct memory_thread);
+} memory_threads SEC(".maps");
+
+/*
+ * Returns true for the first thread that the reading of `session_id` shows to this choice. An
+ * iterator may show a task again, so the choice is kept until the reading ends.
+ */
+static __always_inline bool memory_thread_is_first(const struct task_struct *task, __u64 session_id,
+						   __u64 *chosen_by, __u32 *chosen_tid)
+{
+	if (*chosen_by != session_id) {
+		*chosen_by = session_id;
+		*chosen_tid = task->pid;
+	}
+	return *chosen_tid == (__u32)task->pid;
+}
+
+/*
+ * Returns true for the leader, or, when that has ended, for the first thread with memory that this
+ * reading meets. The reading is of one process.
+ */
+static __always_inline bool memory_thread_is_chosen(struct task_struct *task,
+						    const struct bpf_iter_meta *meta)
+{
+	const struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	const struct mm_struct *leaders = BPF_CORE_READ(task, group_leader, mm);
+	__u64 session_id = meta->session_id;
+	struct memory_thread *chosen;
+
+	if (task->pid == task->tgid)
+		return mm;
+	if (!mm || leaders)
+		return false;
+	chosen = bpf_task_storage_get(&memory_threads, bpf_get_current_task_btf(), 0,
+				      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return chosen &&
+	       memory_thread_is_first(task, session_id, &chosen->session_id, &chosen->tid);
+}
+
+/* The same in a reading of many processes: each has its choice in its element of `asked`. */
+static __always_inline bool memory_thread_is_asked(struct task_struct *task,
+						   const struct bpf_iter_meta *meta,
+						   struct asked_process *wanted)
+{
+	const struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	const struct mm_struct *leaders = BPF_CORE_READ(task, group_leader, mm);
+
+	if (task->pid == task->tgid)
+		return mm;
+	return mm && !leaders &&
+	       memory_thread_is_first(task, meta->session_id, &wanted->session_id, &wanted->tid);
+}
+
+#endif

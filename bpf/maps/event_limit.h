@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * event_limit.h: limits how much each process, cgroup and user may put into the events ring. A
+ * limit holds one process that renames itself, or one cgroup that fills and empties, to
+ * LIMIT_EVENTS a second. A quota holds one user, and all users of one cgroup, to a part of the
+ * ring. Only events that a rule matched come here.
+ */
+#ifndef TROCAR_BPF_MAPS_EVENT_LIMIT_H
+#define TROCAR_BPF_MAPS_EVENT_LIMIT_H
+
+#include <stdbool.h>
+
+#include "bpf/maps/maps.h"
+
+#define LIMIT_EVENTS 4
+#define LIMIT_NS     1000000000ull
+
+/* The subject of a limit: a process by its start time and number, or a cgroup by its id and 0. */
+struct limit_key {
+	__u64 id;
+	__u32 tgid;
+	__u32 pad;
+};
+
+struct limit {
+	__u64 since_ns; /* start of the current second */
+	__u32 count;	/* events asked for in it */
+	__u32 pad;
+};
+
+/*
+ * Private. A subject that is evicted starts a new second early. An owner of so many subjects meets
+ * a quota.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct limit_key);
+	__type(value, struct limit);
+} limits __weak SEC(".maps");
+
+/* Returns true when the subject may have one more event in this second; else counts it. */
+static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
+{
+	struct limit_key key = { .id = id, .tgid = tgid };
+	struct limit *known = bpf_map_lookup_elem(&limits, &key);
+	struct limit fresh = { .since_ns = bpf_ktime_get_ns(), .count = 1 };
+
+	if (!known) {
+		bpf_map_update_elem(&limits, &key, &fresh, BPF_ANY);
+		return true;
+	}
+	if (fresh.since_ns - known->since_ns >= LIMIT_NS) {
+		known->since_ns = fresh.since_ns;
+		known->count = 1;
+		return true;
+	}
+	if (__sync_fetch_and_add(&known->count, 1) < LIMIT_EVENTS)
+		return true;
+	TOTALS_COUNT(events_limited);
+	return false;
+}
+
+/*
+ * A window ends when it is QUOTA_NS old and the consumer has drained all that was in the ring when
+ * it began. So at most two windows of one owner wait in the ring, however late the consumer is, and
+ * the number of events that reach the consumer in a second is bounded too.
+ */
+#define QUOTA_NS	   100000000ull
+#define QUOTA_USER_PART	   16 /* part of the ring per window: one user within one cgroup */
+#define QUOTA_CGROUP_PART  8  /* all users within one cgroup: a user may own many user ids */
+#define QUOTA_CGROUP_LEVEL 2  /* user.slice/user-1000.slice: no user chooses at this level */
+#define QUOTA_ALL_USERS	   0xffffffffu
+#define QUOTA_KILLS	   0xfffffffeu /* of all users within one cgroup */
+
+struct quota_key {
+	__u64 cgroup;
+	__u32 uid; /* or QUOTA_ALL_USERS, or QUOTA_KILLS */
+	__u32 pad;
+};
+
+struct quota {
+	__u64 since_ns; /* start of the window */
+	__u64 position; /* of the producer at that time */
+	__u64 bytes;	/* asked for in the window */
+};
+
+/* Private. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct quota_key);
+	__type(value, struct quota);
+} quotas __weak SEC(".maps");
+
+static __always_inline bool charge_quota(const struct quota_key *key, __u64 bytes, __u64 max)
+{
+	struct quota *known = bpf_map_lookup_elem(&quotas, key);
+	__u64 now = bpf_ktime_get_ns(), drained;
+
+	if (!known) {
+		struct quota fresh = { .since_ns = now,
+				       .position = bpf_ringbuf_query(&events, BPF_RB_PROD_POS),
+				       .bytes = bytes };
+
+		bpf_map_update_elem(&quotas, key, &fresh, BPF_ANY);
+		return true;
+	}
+	drained = bpf_ringbuf_query(&events, BPF_RB_CONS_POS);
+	if (now - known->since_ns >= QUOTA_NS && drained > known->position) {
+		known->since_ns = now;
+		known->position = bpf_ringbuf_query(&events, BPF_RB_PROD_POS);
+		known->bytes = bytes;
+		return true;
+	}
+	return __sync_fetch_and_add(&known->bytes, bytes) + bytes <= max;
+}
+
+/*
+ * Returns 1 when the user and the cgroup of the current task may put `bytes` more into the ring;
+ * else counts it and returns 0. A global function: the verifier checks it once, and not on each
+ * path that calls it.
+ */
+__weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
+{
+	struct quota_key key = {
+		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
+		.uid = (__u32)bpf_get_current_uid_gid(),
+	};
+	__u64 size = bpf_ringbuf_query(&events, BPF_RB_RING_SIZE);
+
+	if (!key.cgroup)
+		key.cgroup = bpf_get_current_cgroup_id();
+	bytes += BPF_RINGBUF_HDR_SZ;
+	if (charge_quota(&key, bytes, size / QUOTA_USER_PART)) {
+		key.uid = QUOTA_ALL_USERS;
+		if (charge_quota(&key, bytes, size / QUOTA_CGROUP_PART))
+			return 1;
+	}
+	TOTALS_COUNT(events_over_quota);
+	return 0;
+}
+
+/*
+ * The same of a process that is killed because memory ran out, in the cgroup of the current task,
+ * which asked for memory. It has a quota of its own: a storm of starts must not hide its result.
+ */
+static __always_inline bool event_limit_admits_kill(__u64 bytes)
+{
+	struct quota_key key = {
+		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
+		.uid = QUOTA_KILLS,
+	};
+
+	if (!key.cgroup)
+		key.cgroup = bpf_get_current_cgroup_id();
+	bytes += BPF_RINGBUF_HDR_SZ;
+	if (charge_quota(&key, bytes,
+			 bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / QUOTA_CGROUP_PART))
+		return true;
+	TOTALS_COUNT(events_over_quota);
+	return false;
+}
+
+#endif

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * socket.bpf.c: sockets of TCP of watched cgroups that processes have descriptors of, as they are
+ * now. What happens to them between looks is counted by socket_state.bpf.c.
+ *
+ * A look walks over the table of descriptors of each process, and takes neither a reference nor a
+ * lock, of a file or of a socket: iter/task_file would close files on behalf of their processes,
+ * and iter/tcp locks each socket, which its process may hold for as long as its memory faults. RCU,
+ * which the iterator holds, keeps tables, files and sockets intact; a file names its socket, and
+ * that is compared again after all was read.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/maps/task_keys.h"
+#include "bpf/sockets/socket_opened.h"
+#include "bpf/sockets/socket_sums.h"
+#include "bpf/watch/scope.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define WORD_BITS 64 /* of the map of open descriptors */
+
+/* Bounds of a pass; tests set lower ones. */
+const volatile __u32 socket_files = SOCKET_FILES_MAX;
+const volatile __u32 socket_pass_files = SOCKET_PASS_FILES;
+const volatile __u32 socket_pass_sockets = SOCKET_PASS_SOCKETS;
+
+/* The last reports of looks; drained after each read. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, SOCKET_LOOKS_BYTES);
+} socket_looks SEC(".maps");
+
+/* Where a reading is. */
+struct socket_walk {
+	__u64 reading;	   /* that the rest is about */
+	__u64 task;	   /* with the descriptors that are walked; 0: none */
+	__u64 files;	   /* the table that was walked last: threads share it */
+	__u64 fds, map;	   /* of that table: the files, and which are open; valid in one call */
+	__u64 bits;	   /* of the word that is walked: what is left of it */
+	__u32 word, words; /* the next word, and how many there are */
+	__u32 work;	   /* since the last read ended */
+	__u32 walked;	   /* descriptors of this process */
+	__u32 all, told;   /* descriptors and sockets of the reading */
+	__u64 inode;	   /* of the descriptor */
+	struct socket_ends ends;
+	struct socket_counted counted;
+	struct socket_key key;
+	struct socket_record record;
+};
+
+/* By reading thread: iterators run preemptible. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct socket_walk);
+} socket_walks SEC(".maps");
+
+static const struct socket_open no_socket;
+
+static __always_inline __u32 since_ms(__u32 tick)
+{
+	__u32 ticks = (__u32)bpf_jiffies64() - tick;
+
+	return (__s32)ticks < 0 ? 0 : (__u64)ticks * tick_ns / 1000000;
+}
+
+static __always_inline __u32 above_zero(__u32 difference)
+{
+	return (__s32)difference < 0 ? 0 : difference;
+}
+
+/* Sets the lengths of a connection's queues, and since when they wait. */
+static __always_inline void fill_queues(struct socket_record *r, const void *socket)
+{
+	const struct tcp_sock___socket *tcp = socket;
+	const struct inet_connection_sock___socket *icsk = socket;
+	__u32 next = BPF_CORE_READ(tcp, rcv_nxt), sent = BPF_CORE_READ(tcp, snd_nxt);
+	__u32 room = BPF_CORE_READ(tcp, rcv_wup) + BPF_CORE_READ(tcp, rcv_wnd) - next;
+	bool is_full;
+
+	r->unread = above_zero(next - BPF_CORE_READ(tcp, copied_seq));
+	if (r->unread && socket_has_end(socket))
+		r->unread--;
+	r->unsent = above_zero(BPF_CORE_READ(tcp, write_seq) - sent);
+	r->unacked = above_zero(sent - BPF_CORE_READ(tcp, snd_una));
+	r->srtt_us = BPF_CORE_READ(tcp, srtt_us) >> 3;
+	r->rtt_least_us = BPF_CORE_READ(tcp, rtt_min.s[0].v);
+	r->in_ms = since_ms(BPF_CORE_READ(icsk, icsk_ack.lrcvtime));
+	r->out_ms = since_ms(BPF_CORE_READ(tcp, lsndtime));
+	socket_full_ticks(socket, &is_full);
+	if (is_full)
+		r->flags |= SOCKET_PEER_FULL;
+	if (r->unread && above_zero(room) < BPF_CORE_READ(icsk, icsk_ack.rcv_mss))
+		r->flags |= SOCKET_OWN_FULL;
+}
+
+static __always_inline void fill_listener(struct socket_record *r, const void *socket)
+{
+	const struct sock___socket *sk = socket;
+	const struct inet_connection_sock___socket *icsk = socket;
+
+	r->queue = BPF_CORE_READ(sk, sk_ack_backlog);
+	r->queue_max = BPF_CORE_READ(sk, sk_max_ack_backlog);
+	r->syn_queue = BPF_CORE_READ(icsk, icsk_accept_queue.qlen.counter);
+}
+
+/* Whether the socket was made in a cgroup that is not of this watch, nor within it. */
+static __always_inline bool is_foreign(const struct sock___socket *sk, __u32 index)
+{
+	__u64 id;
+	__u32 other;
+
+	if (!bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
+		return true;
+	id = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
+	return !watch_lookup(id, &other) || other != index;
+}
+
+/* Sets all of a socket's record but `begun_ns` and `way`. */
+static __always_inline void fill_record(struct socket_walk *w, const void *socket)
+{
+	const struct sock___socket *sk = socket;
+	struct socket_record *r = &w->record;
+
+	r->inode = w->inode;
+	r->bytes_in = w->counted.bytes_in;
+	r->bytes_out = w->counted.bytes_out;
+	r->segments = w->counted.segments;
+	r->retransmits = w->counted.retransmits;
+	r->drops = w->counted.drops;
+	r->net = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	r->local_port = w->ends.local_port;
+	r->peer_port = w->ends.peer_port;
+	r->family = w->ends.family;
+	__builtin_memcpy(r->local, w->ends.local, sizeof(r->local));
+	__builtin_memcpy(r->peer, w->ends.peer, sizeof(r->peer));
+	if (is_foreign(sk, r->slot))
+		r->flags |= SOCKET_FOREIGN;
+	if (r->state == TCP_LISTEN)
+		fill_listener(r, socket);
+	else if (r->state != TCP_SYN_SENT)
+		fill_queues(r, socket);
+}
+
+static __always_inline __u8 way_of(const void *socket, __u8 state)
+{
+	if (state == TCP_LISTEN)
+		return SOCKET_LISTENS;
+	return state == TCP_SYN_SENT || socket_is_opened(socket) ? SOCKET_OPENED : SOCKET_ACCEPTED;
+}
+
+/* Follows a new socket, from now on. NULL without room. */
+static __always_inline struct socket_open *begin_following(const struct socket_walk *w,
+							   __u64 address)
+{
+	int error;
+	struct socket_open *open =
+		table_get(&socket_open, TABLES_, NO_SLOT, &address, &no_socket, &error);
+
+	if (!open) {
+		socket_count_unfollowed(w->record.slot, error);
+		return 0;
+	}
+	open->counted = w->counted;
+	open->slot = w->record.slot;
+	open->way = w->record.way;
+	return open;
+}
+
+/* Adds the counts of a socket to the sums, and sets the known begin. */
+static __always_inline void settle_socket(struct socket_walk *w, struct socket_open *open)
+{
+	struct socket_record *r = &w->record;
+
+	open->reading = w->reading;
+	r->begun_ns = open->begun_ns;
+	if (r->way != SOCKET_LISTENS && open->way != SOCKET_LISTENS)
+		r->way = open->way;
+	socket_make_key(&w->ends, open->slot, r->way, &w->key);
+	socket_settle(open, &w->key, &w->counted);
+}
+
+/* Reads all members of the record of a connection or listener. */
+static __always_inline void read_socket(struct socket_walk *w, const struct sock *sk, __u8 state)
+{
+	struct socket_record *r = &w->record;
+	__u64 slot_and_tgid = *(const __u64 *)&r->slot;
+
+	socket_read_ends(sk, &w->ends);
+	if (state == TCP_LISTEN)
+		socket_read_listener(sk, &w->counted);
+	else
+		socket_read_counted(sk, state, &w->counted);
+	__builtin_memset(r, 0, offsetof(struct socket_record, comm));
+	*(__u64 *)&r->slot = slot_and_tgid;
+	r->state = state;
+	r->way = way_of(sk, state);
+	fill_record(w, sk);
+	/* The acknowledgement that established it counts as one of a byte. */
+	if (r->way == SOCKET_OPENED && r->bytes_out)
+		r->bytes_out--;
+}
+
+/* Tells of a socket of TCP that `socket` has, once in a reading: several processes may have it. */
+static __always_inline void tell_socket(struct socket_walk *w, const struct socket *socket,
+					const struct sock *sk, __u8 state)
+{
+	__u64 address = (__u64)sk;
+	struct socket_open *open = bpf_map_lookup_elem(&socket_open, &address);
+
+	if (open && open->reading == w->reading)
+		return;
+	if (w->told >= socket_pass_sockets) {
+		socket_count_lost(w->record.slot, SOCKET_LOST_SOCKETS, 1);
+		return;
+	}
+	read_socket(w, sk, state);
+	/* Closed meanwhile: what was read may be of another socket. */
+	if (BPF_CORE_READ(socket, sk) != sk)
+		return;
+	if (!open)
+		open = begin_following(w, address);
+	if (open)
+		settle_socket(w, open);
+	w->told++;
+	if (bpf_ringbuf_output(&socket_looks, &w->record, sizeof(w->record), BPF_RB_NO_WAKEUP))
+		socket_count_lost(w->record.slot, SOCKET_LOST_SOCKETS, 1);
+}
+
+/*
+ * Looks at the file of a descriptor of the walked process, and reports it where it is a TCP socket.
+ * A global function: it is verified once, and not in each walk.
+ */
+__noinline int socket_at(__u32 fd)
+{
+	struct socket_walk *w =
+		bpf_task_storage_get(&socket_walks, bpf_get_current_task_btf(), 0, 0);
+	const struct socket *socket;
+	const struct sock *sk;
+	const struct file *file = 0;
+	const struct inode *inode;
+	__u16 family;
+	__u8 state;
+
+	if (!w || bpf_probe_read_kernel(&file, sizeof(file), (struct file **)w->fds + fd) || !file)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFSOCK)
+		return 0;
+	socket = BPF_CORE_READ(file, private_data);
+	sk = BPF_CORE_READ(socket, sk);
+	family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (!sk || BPF_CORE_READ(socket, file) != file ||
+	    (family != FAMILY_INET && family != FAMILY_INET6) ||
+	    BPF_CORE_READ(sk, sk_protocol) != PROTOCOL_TCP)
+		return 0;
+	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	w->inode = BPF_CORE_READ(inode, i_ino);
+	if (state && state != TCP_CLOSE)
+		tell_socket(w, socket, sk, state);
+	return 0;
+}
+
+/* Returns the place of the lowest bit that is set. */
+static __always_inline __u32 lowest_bit(__u64 bits)
+{
+	return __builtin_popcountll((bits & -bits) - 1);
+}
+
+/* Takes the next word of the map of open descriptors. Returns false behind the last one. */
+static __always_inline bool take_word(struct socket_walk *w)
+{
+	__u64 bits = 0;
+
+	if (w->word >= w->words)
+		return false;
+	bpf_probe_read_kernel(&bits, sizeof(bits), (const __u64 *)w->map + w->word);
+	w->word++;
+	w->work += 2;
+	if (w->walked >= socket_files || w->all >= socket_pass_files) {
+		socket_count_lost(w->record.slot, SOCKET_LOST_FILES, __builtin_popcountll(bits));
+		bits = 0;
+	}
+	w->bits = bits;
+	return true;
+}
+
+/* Looks at the next descriptor, or takes the next word of them. 1 behind the last one. */
+static long walk_next(__u32 i, void *context)
+{
+	struct socket_walk *w = *(struct socket_walk **)context;
+	__u32 fd;
+
+	if (!w->bits)
+		return !take_word(w);
+	fd = (w->word - 1) * WORD_BITS + lowest_bit(w->bits);
+	w->bits &= w->bits - 1;
+	w->work += 2;
+	w->walked++;
+	w->all++;
+	socket_at(fd);
+	return 0;
+}
+
+/* Begins with a process, or goes on with the one that the last read was in the middle of. */
+static __always_inline void enter_process(struct socket_walk *w, struct task_struct *task,
+					  __u32 index, __u64 files)
+{
+	const struct files_struct___socket *table = (const void *)files;
+	const struct fdtable___socket *fdt = BPF_CORE_READ(table, fdt);
+
+	if (w->task != (__u64)task) {
+		w->task = (__u64)task;
+		w->word = w->walked = 0;
+		w->bits = 0;
+	}
+	w->files = files;
+	w->fds = (__u64)BPF_CORE_READ(fdt, fd);
+	w->map = (__u64)BPF_CORE_READ(fdt, open_fds);
+	w->words = BPF_CORE_READ(fdt, max_fds) / WORD_BITS;
+	w->record.slot = index;
+	w->record.tgid = task->tgid;
+	BPF_CORE_READ_INTO(&w->record.comm, task, group_leader, comm);
+}
+
+/* Walks on. Returns whether the process has descriptors left for the next read. */
+static __always_inline bool walk_process(struct socket_walk *w)
+{
+	__u32 n = (SOCKET_STEP_WORK - w->work) / 2 + 1;
+
+	if (n > SOCKET_STEP_WORK)
+		n = SOCKET_STEP_WORK;
+	bpf_loop(n, walk_next, &w, 0);
+	if (w->bits || w->word < w->words)
+		return true;
+	w->task = 0;
+	return false;
+}
+
+/* Returns the table of descriptors of a thread that has one of its own; 0: it has its leader's. */
+static __always_inline __u64 find_files(struct task_struct *task)
+{
+	const struct task_struct___socket *fields = (const void *)task;
+	__u64 files = (__u64)BPF_CORE_READ(fields, files);
+
+	if (task->pid != task->tgid && files == (__u64)BPF_CORE_READ(fields, group_leader, files))
+		return 0;
+	return files;
+}
+
+/* Returns the reader's state; NULL without memory. */
+static __always_inline struct socket_walk *find_walk(void)
+{
+	return bpf_task_storage_get(&socket_walks, bpf_get_current_task_btf(), 0,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/*
+ * Begins a reading, which ends the first read. Without a session all that is kept is forgotten.
+ */
+static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, __u32 wanted)
+{
+	w->reading = reading;
+	w->task = w->files = 0;
+	w->work = w->all = w->told = 0;
+	if (!wanted)
+		socket_forget_all();
+	return 1;
+}
+
+/* Looks at the sockets of a process. Returns whether some are left for the next read. */
+static __always_inline bool look_at_process(struct socket_walk *w, struct task_struct *task)
+{
+	__u64 files = find_files(task);
+	__u32 index;
+
+	if (!files || (files == w->files && !w->task) ||
+	    !watch_lookup(task_keys_read_cgroup(task), &index) || !socket_is_captured(index) ||
+	    !scope_allows_task(task))
+		return false;
+	enter_process(w, task, index, files);
+	return walk_process(w);
+}
+
+/*
+ * Reports all TCP sockets of watches that sessions run on. Returning 1 ends the reader's read,
+ * and the next one begins with the same task (bpf_seq_read in kernel/bpf/bpf_iter.c).
+ */
+SEC("iter/task")
+int sockets(struct bpf_iter__task *ctx)
+{
+	const struct control *c = control_get();
+	struct task_struct *task = ctx->task;
+	struct socket_walk *w = find_walk();
+
+	if (!task || !c || !w)
+		return 0;
+	if (w->reading != ctx->meta->session_id)
+		return begin_reading(w, ctx->meta->session_id, READ_WORD(c->sockets));
+	if (!READ_WORD(c->sockets) || !READ_WORD(c->armed))
+		return 0;
+	if (w->work < SOCKET_STEP_WORK) {
+		w->work++;
+		if (!look_at_process(w, task))
+			return 0;
+	}
+	w->work = 0;
+	return 1;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * socket_sums.h: what is counted of sockets of TCP, by watch and peer, and which sockets it is
+ * counted of. A followed socket has an element in `socket_open` with its counts when they were last
+ * added to the sums: so looks at it, and its end, add the difference, however many sessions there
+ * are. The map is by the address of the socket, which never leaves the kernel side: it is private,
+ * and emptied here.
+ */
+#ifndef TROCAR_BPF_SOCKETS_SOCKET_SUMS_H
+#define TROCAR_BPF_SOCKETS_SOCKET_SUMS_H
+
+#include "bpf/maps/maps.h"
+#include "bpf/maps/table.h"
+#include "bpf/maps/time_bucket.h"
+#include "bpf/sockets/socket_read.h"
+#include "bpf/watch/watch_lookup.h"
+
+/* A socket that is followed. */
+struct socket_open {
+	__u64 asked_ns; /* when connect(2) began; 0: it is not known */
+	__u64 begun_ns; /* when it was established; 0: before the first look */
+	__u64 reading;	/* that has reported it last */
+	struct socket_counted counted;
+	__u32 slot; /* of the nearest watch when it was met */
+	__u8 way;   /* enum socket_way */
+	__u8 pad[3];
+};
+
+/* All three are empty and have no memory outside of sessions. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SOCKET_OPEN_MAX);
+	__type(key, __u64);
+	__type(value, struct socket_open);
+} socket_open __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SOCKET_SUMS_MAX);
+	__type(key, struct socket_key);
+	__type(value, struct socket_sums);
+} socket_sums __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SLOTS_DEFAULT);
+	__type(key, __u32);
+	__type(value, struct slot_sockets);
+} socket_losses __weak SEC(".maps");
+
+static const struct socket_sums no_socket_sums;
+
+/*
+ * Returns whether a session runs on the watch of the slot, or on one around it. It and those that
+ * count are global functions: the verifier checks them once.
+ */
+__weak __noinline int socket_is_captured(__u32 index)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+
+		if (!slot)
+			return 0;
+		if (READ_WORD(slot->state) == SLOT_CAPTURE)
+			return 1;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+/* Returns the element of the key, made when need be; NULL without room. */
+static __always_inline struct socket_sums *socket_sums_of(const struct socket_key *key)
+{
+	int error;
+
+	return table_get(&socket_sums, TABLE_SOCKET_SUMS, key->slot, key, &no_socket_sums, &error);
+}
+
+/* Counts unreported events, in the watch and those around it. */
+__weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
+{
+	__u64 at = loss;
+
+	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		struct slot_sockets *losses = bpf_map_lookup_elem(&socket_losses, &index);
+
+		/* Of 64 bits: the verifier sees the bound of the copy that it compares. */
+		asm volatile("" : "+r"(at));
+		if (!slot || !losses || at >= SOCKET_LOSSES_)
+			return 0;
+		__sync_fetch_and_add(&losses->lost[at], n);
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+/* Counts a socket that found no room in `socket_open`, likewise. */
+__weak __noinline int socket_count_unfollowed(__u32 index, int error)
+{
+	socket_count_lost(index, SOCKET_LOST_OPEN, 1);
+	if (table_was_short(error))
+		socket_count_lost(index, SOCKET_LOST_SHORT, 1);
+	return 0;
+}
+
+/* Adds counts without room in `socket_sums`, likewise. */
+__weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
+{
+	__u64 at = what;
+
+	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		struct slot_sockets *losses = bpf_map_lookup_elem(&socket_losses, &index);
+
+		/* Of 64 bits: the verifier sees the bound of the copy that it compares. */
+		asm volatile("" : "+r"(at));
+		if (!slot || !losses || at >= SOCKET_COUNTS_)
+			return 0;
+		__sync_fetch_and_add(&losses->rest[at], n);
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+/* Adds to one count; `sums` NULL: there was no room for it. */
+static __always_inline void socket_add(struct socket_sums *sums, __u32 slot, __u32 what, __u64 n)
+{
+	if (!n)
+		return;
+	if (sums && what < SOCKET_COUNTS_)
+		__sync_fetch_and_add(&sums->counts[what], n);
+	else
+		socket_add_rest(slot, what, n);
+}
+
+static __always_inline void socket_add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns)
+{
+	__u32 step = time_bucket(ns);
+
+	if (step < QUEUE_BUCKETS)
+		__sync_fetch_and_add(&steps[step], 1);
+}
+
+/* Returns by how much a counter of 64 bits has grown, and notes it. It may be read out of order. */
+static __always_inline __u64 socket_grow(__u64 *known, __u64 now)
+{
+	__u64 before = *known;
+
+	if (before == now)
+		return 0;
+	before = __sync_lock_test_and_set(known, now);
+	return (__s64)(now - before) > 0 ? now - before : 0;
+}
+
+/* The same of 32 bits, which turn over. */
+static __always_inline __u32 socket_grow32(__u32 *known, __u32 now)
+{
+	__u32 before = *known;
+
+	if (before == now)
+		return 0;
+	before = __sync_lock_test_and_set(known, now);
+	return (__s32)(now - before) > 0 ? now - before : 0;
+}
+
+/* Adds the socket's counts since the last time. */
+static __always_inline void socket_settle(struct socket_open *open, const struct socket_key *key,
+					  const struct socket_counted *now)
+{
+	struct socket_counted *known = &open->counted;
+	struct socket_sums *sums = socket_sums_of(key);
+
+	if (!sums)
+		socket_count_lost(key->slot, SOCKET_LOST_PEERS, 1);
+	socket_add(sums, key->slot, SOCKET_BYTES_IN, socket_grow(&known->bytes_in, now->bytes_in));
+	socket_add(sums, key->slot, SOCKET_BYTES_OUT,
+		   socket_grow(&known->bytes_out, now->bytes_out));
+	socket_add(sums, key->slot, SOCKET_SEGMENTS,
+		   socket_grow32(&known->segments, now->segments));
+	socket_add(sums, key->slot, SOCKET_RETRANSMITS,
+		   socket_grow32(&known->retransmits, now->retransmits));
+	socket_add(sums, key->slot, SOCKET_FULL_NS,
+		   (__u64)socket_grow32(&known->full_ticks, now->full_ticks) * tick_ns);
+	socket_add(sums, key->slot, SOCKET_DROPS, socket_grow32(&known->drops, now->drops));
+}
+
+struct bpf_map;
+
+static long socket_forget_open(struct bpf_map *map, const void *key, void *value, void *context)
+{
+	bpf_map_delete_elem(map, key);
+	return 0;
+}
+
+static long socket_forget_sums(struct bpf_map *map, const void *key, void *value, void *context)
+{
+	__u32 slot = ((const struct socket_key *)key)->slot;
+
+	if (!bpf_map_delete_elem(map, key))
+		table_count(TABLE_SOCKET_SUMS, slot, -1);
+	return 0;
+}
+
+/* Empties both maps. */
+static __always_inline void socket_forget_all(void)
+{
+	bpf_for_each_map_elem(&socket_open, socket_forget_open, 0, 0);
+	bpf_for_each_map_elem(&socket_sums, socket_forget_sums, 0, 0);
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * account_calls.h: how long threads waited in which system call. No hook on system calls: the
+ * number stands in the registers that a thread has saved when it goes to sleep.
+ */
+#ifndef TROCAR_BPF_TIME_ACCOUNT_CALLS_H
+#define TROCAR_BPF_TIME_ACCOUNT_CALLS_H
+
+#include "bpf/maps/table.h"
+#include "bpf/maps/time_bucket.h"
+#include "bpf/time/account.h"
+
+/* Not preallocated, as `accounts`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ACCOUNT_CALLS_MAX);
+	__type(key, struct account_call_key);
+	__type(value, struct call_waits);
+} account_calls SEC(".maps");
+
+static __always_inline void note_longest(struct call_waits *waits, __u64 wait_ns, __u64 end_ns)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+
+	waits->longest_ns = wait_ns;
+	waits->longest_end_ns = end_ns;
+	waits->longest_tid = (__u32)ids;
+	waits->longest_tgid = ids >> 32;
+	bpf_get_current_comm(waits->longest_comm, COMM_BYTES);
+}
+
+static const struct call_waits no_call_waits;
+
+/*
+ * Counts a wait that found no room, in the watch and those around it. It and the next one are
+ * global functions: the verifier checks them once.
+ */
+__noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		struct slot_accounts *losses = bpf_map_lookup_elem(&account_losses, &index);
+
+		if (!slot || !losses)
+			return 0;
+		losses->calls_full++;
+		losses->calls_full_ns += wait_ns;
+		if (table_was_short(error))
+			losses->calls_no_memory++;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+/* Counts a wait of the current thread in the system call of its account, which is over. */
+__noinline int account_calls_add(const struct time_account *a, __u64 wait_ns)
+{
+	__u32 bucket = time_bucket(wait_ns);
+	struct account_call_key key = {};
+	struct call_waits *waits;
+	int error;
+
+	if (!a)
+		return 0;
+	key.slot = a->slot;
+	key.call = a->call;
+	waits = table_get(&account_calls, TABLE_ACCOUNT_CALLS, key.slot, &key, &no_call_waits,
+			  &error);
+	if (!waits)
+		return account_calls_lose(key.slot, wait_ns, error);
+	waits->waits++;
+	waits->wait_ns += wait_ns;
+	if (bucket < QUEUE_BUCKETS)
+		waits->buckets[bucket]++;
+	if (wait_ns > waits->longest_ns)
+		note_longest(waits, wait_ns, a->since_ns);
+	return 0;
+}
+
+#endif

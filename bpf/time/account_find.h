@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * account_find.h: where the time account of a thread is. A lookup in a hash is two calls into the
+ * kernel, and takes a third of the cost of a switch; one in an array is none. So an array stands
+ * before the hash, in which a thread has the element of its tid when it comes first to it: most
+ * services have fewer threads that switch often, and their tids follow each other.
+ */
+#ifndef TROCAR_BPF_TIME_ACCOUNT_FIND_H
+#define TROCAR_BPF_TIME_ACCOUNT_FIND_H
+
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/maps/maps.h"
+#include "bpf/maps/table.h"
+
+/*
+ * Not preallocated: outside of sessions it is empty and has no memory. The consumer empties it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ACCOUNTS_DEFAULT);
+	__type(key, struct account_key);
+	__type(value, struct thread_times);
+} accounts __weak SEC(".maps");
+
+/* The consumer reads it and frees elements by mmap: a word at a time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ACCOUNTS_NEAR);
+	__type(key, __u32);
+	__type(value, struct near_account);
+} accounts_near __weak SEC(".maps");
+
+/* The loader sets it, unless `accounts` is to be hardly larger than the array. */
+const volatile bool has_near __weak = false;
+
+/* Returns the element that the thread may have in the array, or NULL. `at` is room on the stack. */
+static __always_inline struct near_account *account_near(const struct account_key *key, __u32 *at)
+{
+	*at = key->tid % ACCOUNTS_NEAR;
+	return has_near ? bpf_map_lookup_elem(&accounts_near, at) : 0;
+}
+
+/*
+ * Returns the account of the thread, or NULL. `at` is room on the stack of a caller that has none
+ * left.
+ */
+static __always_inline struct thread_times *account_find_by(const struct account_key *key,
+							    __u32 *at)
+{
+	struct near_account *near = account_near(key, at);
+
+	if (near && READ_WORD(near->owner) == (key->tid | ACCOUNT_NEAR_READY))
+		return &near->times;
+	return bpf_map_lookup_elem(&accounts, key);
+}
+
+static __always_inline struct thread_times *account_find(const struct account_key *key)
+{
+	__u32 at;
+
+	return account_find_by(key, &at);
+}
+
+/*
+ * Adds the account. Returns where it is; NULL without room, or when another one came first, with
+ * the error.
+ */
+static __always_inline struct thread_times *
+account_add_new(const struct account_key *key, const struct thread_times *t, int *ret_error)
+{
+	__u32 at;
+	struct near_account *near = account_near(key, &at);
+	__u64 owner;
+
+	if (near) {
+		owner = __sync_val_compare_and_swap(&near->owner, 0, (__u64)key->tid);
+		if (!owner) {
+			near->times = *t;
+			__sync_val_compare_and_swap(&near->owner, (__u64)key->tid,
+						    key->tid | ACCOUNT_NEAR_READY);
+			return &near->times;
+		}
+		if ((__u32)owner == key->tid) {
+			*ret_error = -EEXIST;
+			return 0;
+		}
+	}
+	*ret_error = table_add(&accounts, TABLE_ACCOUNTS, t->account.slot, key, t);
+	return *ret_error ? 0 : bpf_map_lookup_elem(&accounts, key);
+}
+
+/* Removes the account of the thread, which is of the watch of that slot. */
+static __always_inline void account_remove(const struct account_key *key, __u32 slot)
+{
+	__u32 at;
+	struct near_account *near = account_near(key, &at);
+
+	if (near && (__u32)READ_WORD(near->owner) == key->tid)
+		__sync_val_compare_and_swap(&near->owner, key->tid | ACCOUNT_NEAR_READY, 0);
+	else if (!bpf_map_delete_elem(&accounts, key))
+		table_count(TABLE_ACCOUNTS, slot, -1);
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind_memory.h: the maps that hold the unwinder's tables (the pool of rows and page indexes, and
+ * the dictionary of rules), and the read of the current task's memory.
+ */
+#ifndef TROCAR_BPF_UNWIND_UNWIND_MEMORY_H
+#define TROCAR_BPF_UNWIND_UNWIND_MEMORY_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "shared/abi/unwind_abi.h"
+
+#define UNWIND_POOL_DEFAULT 4096
+
+/* Rows and page indexes of all files. The consumer writes them; the loader sets the size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_POOL_DEFAULT);
+	__type(key, __u32);
+	__type(value, __u64);
+} unwind_pool __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_RULES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules __weak SEC(".maps");
+
+/* Where the table of each file lies in the pool. The consumer writes it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_FILES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_file);
+} unwind_files __weak SEC(".maps");
+
+static __always_inline const __u64 *unwind_element(__u32 index)
+{
+	return bpf_map_lookup_elem(&unwind_pool, &index);
+}
+
+static __always_inline const struct unwind_file *unwind_file_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&unwind_files, &index);
+}
+
+static __always_inline const struct unwind_rule *unwind_rule_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&unwind_rules, &index);
+}
+
+#ifndef UNWIND_OTHER_TASK /* then the includer defines it (bpf/waits/look_memory.h) */
+/*
+ * Reads memory of the current task. Returns 0, or -EFAULT when it is not resident: the read does
+ * not wait.
+ */
+static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address)
+{
+	return bpf_probe_read_user(to, bytes, (const void *)address);
+}
+#endif
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * look_on.h: finds the object of a thread's wait, by the first argument of its system call: a
+ * descriptor is followed in the kernel's own memory to its file, pipe or socket. The thread is in
+ * that call: its table of files is its own, and an object that the kernel frees in the meantime (a
+ * file that another thread closes) stays intact until the iterator releases RCU. Of a socket the
+ * addresses are read only where its family has them. A thread that ran in the meantime is not
+ * reported (looks.bpf.c).
+ */
+#ifndef TROCAR_BPF_WAITS_LOOK_ON_H
+#define TROCAR_BPF_WAITS_LOOK_ON_H
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/wait.h>
+
+#include "bpf/waits/look_epoll.h"
+#include "bpf/waits/look_path.h"
+#include "bpf/waits/look_poll.h"
+#include "bpf/waits/look_timer.h"
+
+#define IORING_ENTER_REGISTERED_RING (1u << 4) /* the first argument is no descriptor */
+
+/* Headers of older kernels do not have it; the number is the same on every machine. */
+#ifndef __NR_futex_wait
+#define __NR_futex_wait 455
+#endif
+
+#define LOOK_CALLS 512 /* numbers of system calls that are looked up */
+
+/* What the first argument is (wait_on.def). */
+enum look_argument {
+	LOOK_ARGUMENT_NONE,
+	LOOK_ARGUMENT_DESCRIPTOR,
+	LOOK_ARGUMENT_FUTEX,
+	LOOK_ARGUMENT_CHILD,
+	LOOK_ARGUMENT_POLL,
+	LOOK_ARGUMENT_SELECT,
+	LOOK_ARGUMENT_RING,
+	LOOK_ARGUMENT_FUTEXES,	  /* a list of struct futex_waitv */
+	LOOK_ARGUMENT_CHILD_KIND, /* the second argument selects the children */
+	LOOK_ARGUMENT_SLEEP,	  /* a time, by CLOCK_MONOTONIC */
+	LOOK_ARGUMENT_CLOCK,	  /* that by which the thread sleeps */
+	LOOK_ARGUMENT_SEMAPHORES,
+};
+
+static const __u8 look_arguments[LOOK_CALLS] = {
+#define WAIT_ON(name, what) [__NR_##name] = LOOK_ARGUMENT_##what,
+#include "shared/abi/wait_on.def"
+#undef WAIT_ON
+};
+
+/* Sets the addresses and the state of a socket of the internet. */
+static __always_inline void look_at_addresses(struct look_on *on, const struct sock *sk)
+{
+	on->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	on->peer_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (on->family == FAMILY_INET) {
+		BPF_CORE_READ_INTO((__u32 *)on->local, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__u32 *)on->peer, sk, __sk_common.skc_daddr);
+		return;
+	}
+	BPF_CORE_READ_INTO((struct in6_addr *)on->local, sk, __sk_common.skc_v6_rcv_saddr);
+	BPF_CORE_READ_INTO((struct in6_addr *)on->peer, sk, __sk_common.skc_v6_daddr);
+}
+
+static __always_inline void look_at_socket(struct look_on *on, const struct file *file)
+{
+	const struct socket *socket = (const struct socket *)BPF_CORE_READ(file, private_data);
+	const struct sock *sk = BPF_CORE_READ(socket, sk);
+
+	on->kind = LOOK_ON_SOCKET;
+	on->type = BPF_CORE_READ(socket, type);
+	on->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	on->protocol = BPF_CORE_READ(sk, sk_protocol);
+	on->state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (on->family == FAMILY_INET || on->family == FAMILY_INET6)
+		look_at_addresses(on, sk);
+	if (on->family != FAMILY_UNIX || !bpf_core_type_exists(struct unix_sock))
+		return;
+	on->unread = look_unix_is_unread(sk);
+	look_at_unix((__u64)socket);
+}
+
+/*
+ * Follows descriptor `fd` of the task that is looked at, and sets looker.record.on. A global
+ * function: the verifier checks it once.
+ */
+__noinline int look_at_descriptor(__u32 fd)
+{
+	struct looker *l = looker_get();
+	const struct inode *inode;
+	const struct file *file;
+	struct look_on *on;
+	__u32 mode;
+
+	if (!l)
+		return 0;
+	on = &l->record.on;
+	file = look_find_file(l, fd);
+	if (!file)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	on->number = fd;
+	on->inode = BPF_CORE_READ(inode, i_ino);
+	on->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	on->kind = LOOK_ON_OTHER;
+	if (mode == S_IFSOCK)
+		look_at_socket(on, file);
+	else if (mode == S_IFIFO)
+		on->kind = LOOK_ON_PIPE;
+	else if (mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR)
+		on->kind = LOOK_ON_FILE;
+	/* The last part of its path; the kind of eventfd, epoll and their like. */
+	if (mode != S_IFSOCK && mode != S_IFIFO) {
+		const struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
+
+		bpf_probe_read_kernel_str(on->name, sizeof(on->name),
+					  BPF_CORE_READ(dentry, d_name.name));
+	}
+	/* They are regular files since 6.16, except for their operations. */
+	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+		on->kind = look_is_epoll(on) ? LOOK_ON_EPOLL : LOOK_ON_OTHER;
+	l->epoll.file = (__u64)file;
+	if (on->kind == LOOK_ON_FILE)
+		look_at_path((__u64)file);
+	if (on->kind == LOOK_ON_OTHER && look_is_timerfd(on)) {
+		on->kind = LOOK_ON_TIMER;
+		look_at_timerfd(l);
+	}
+	return 0;
+}
+
+/* Tells of the first of the futexes in the list at `list` (struct futex_waitv). */
+static __always_inline void look_at_futexes(struct look_on *on, __u64 list)
+{
+	struct looker *l = looker_get();
+	const struct task_struct *task;
+
+	if (!l)
+		return;
+	on->kind = LOOK_ON_FUTEX;
+	task = (const void *)l->task;
+	l->pgd = (__u64)BPF_CORE_READ(task, mm, pgd);
+	/* The word alone: the entry may lie in two pages. */
+	if (look_fetch(list + offsetof(struct futex_waitv, uaddr), sizeof(__u64)) == 0)
+		on->address = l->fetched[0];
+}
+
+/* The same as look_at_argument, of calls that are rarer. `end`: of the kernel stack. */
+static __always_inline void look_at_rare(struct look_on *on, __u8 what, __u64 argument,
+					 __u64 second, __u64 end)
+{
+	struct looker *looker;
+
+	if (what == LOOK_ARGUMENT_FUTEXES) {
+		look_at_futexes(on, argument);
+	} else if (what == LOOK_ARGUMENT_CHILD_KIND) {
+		on->kind = LOOK_ON_CHILD;
+		on->number = argument == P_PID ? second : -1;
+	} else if (what == LOOK_ARGUMENT_SEMAPHORES) {
+		on->kind = LOOK_ON_SEMAPHORES;
+		on->number = argument;
+	} else if (what == LOOK_ARGUMENT_SLEEP || what == LOOK_ARGUMENT_CLOCK) {
+		on->kind = LOOK_ON_TIMER;
+		on->number = what == LOOK_ARGUMENT_CLOCK ? argument : CLOCK_MONOTONIC;
+		looker = looker_get();
+		if (looker)
+			looker->stack_end = end;
+		look_at_sleep();
+	}
+}
+
+/*
+ * Sets the object of the thread's wait, by the first four arguments of its system call, at the end
+ * of its kernel stack, `end`.
+ */
+static __always_inline void look_at_argument(struct look_record *r, __u64 argument, __u64 second,
+					     __u64 third, __u64 fourth, __u64 end)
+{
+	__u32 call = r->syscall;
+	__u8 what;
+
+	if (call >= LOOK_CALLS)
+		return;
+	what = look_arguments[call & (LOOK_CALLS - 1)];
+	if (what == LOOK_ARGUMENT_FUTEX) {
+		r->on.kind = LOOK_ON_FUTEX;
+		r->on.address = argument;
+		r->on.number = call == __NR_futex_wait ? 0 : second;
+	} else if (what == LOOK_ARGUMENT_CHILD) {
+		r->on.kind = LOOK_ON_CHILD;
+		r->on.number = argument;
+	} else if (what == LOOK_ARGUMENT_DESCRIPTOR) {
+		look_at_descriptor(argument);
+		if (r->on.kind == LOOK_ON_EPOLL)
+			look_at_epoll();
+	} else if (what == LOOK_ARGUMENT_RING && !(fourth & IORING_ENTER_REGISTERED_RING)) {
+		look_at_descriptor(argument);
+	} else if (what == LOOK_ARGUMENT_POLL) {
+		look_at_poll(argument, second);
+	} else if (what == LOOK_ARGUMENT_SELECT) {
+		look_at_select(argument, second, third);
+	} else {
+		look_at_rare(&r->on, what, argument, second, end);
+	}
+}
+
+#endif

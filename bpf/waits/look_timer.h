@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * look_timer.h: finds the timer that a thread waits for, by which clock it runs and how long it
+ * still has. That of a timerfd lies behind the descriptor; that of nanosleep and its like on the
+ * kernel stack of the thread, among the words above its stack pointer. There it is known by two
+ * things that no other object has: it names this very thread, and its clock lies in the structure
+ * that it names itself. What is read there stays here: only the number of the clock and the time
+ * are reported.
+ */
+#ifndef TROCAR_BPF_WAITS_LOOK_TIMER_H
+#define TROCAR_BPF_WAITS_LOOK_TIMER_H
+
+#include <linux/time.h>
+
+#include "bpf/kernel/kernel_timer.h"
+#include "bpf/waits/look_memory.h"
+
+#define TIMERFD_NAME	 "[timerfd]"
+#define LOOK_TIMER_WORDS 128 /* of the kernel stack: the sleeper lies some 50 above its end */
+#define HRTIMER_ENQUEUED 1u
+#define HRTIMER_BASES	 2048u /* a structure of one CPU's clocks has less, in bytes */
+
+/* Whether an anonymous inode is a timerfd: its name is the kernel's own. */
+static __always_inline bool look_is_timerfd(const struct look_on *on)
+{
+	static const char name[sizeof(TIMERFD_NAME)] = TIMERFD_NAME;
+
+	for (__u32 i = 0; i < sizeof(name); i++)
+		if (on->name[i] != name[i])
+			return false;
+	return true;
+}
+
+static __always_inline bool look_timer_runs(const struct hrtimer *timer)
+{
+	const struct hrtimer___flags *flags = (const void *)timer;
+
+	if (bpf_core_field_exists(flags->is_queued))
+		return BPF_CORE_READ(flags, is_queued);
+	return BPF_CORE_READ(timer, state) & HRTIMER_ENQUEUED;
+}
+
+/*
+ * Tells of the timer at `timer`, which may be anything. Returns whether it is one that runs: its
+ * clock is in the object that its clock names.
+ */
+static __always_inline bool look_read_timer(struct look_on *on, const struct hrtimer *timer)
+{
+	const struct hrtimer_clock_base *base = BPF_CORE_READ(timer, base);
+	__u64 owner = (__u64)BPF_CORE_READ(base, cpu_base);
+	__s64 left_ns;
+
+	if (!owner || (__u64)base - owner > HRTIMER_BASES || !look_timer_runs(timer))
+		return false;
+	left_ns = BPF_CORE_READ(timer, _softexpires) - BPF_CORE_READ(base, offset) -
+		  (__s64)bpf_ktime_get_ns();
+	on->number = BPF_CORE_READ(base, clockid);
+	on->state = 1;
+	on->longest_ns = 0;
+	if (left_ns > 0)
+		on->longest_ns = left_ns;
+	return true;
+}
+
+/* Judges word `i` of looker.frames: it may name the thread that is looked at. 1: it is found. */
+static long look_try_sleeper(__u32 i, void *context)
+{
+	struct looker *l = *(struct looker **)context;
+	__u64 word;
+
+	if (i >= LOOK_TIMER_WORDS)
+		return 1;
+	word = *(__u64 *)&l->frames[i * sizeof(__u64)];
+	if (word != l->task)
+		return 0;
+	word = l->stack + i * sizeof(__u64) -
+	       bpf_core_field_offset(((struct hrtimer_sleeper *)0)->task);
+	return look_read_timer(&l->record.on, (const void *)word);
+}
+
+/*
+ * Finds the timer of the thread that is looked at, which sleeps, below looker.stack_end. on.number
+ * stays the thread's own value where there is none. A global function: it is verified once.
+ */
+__noinline int look_at_sleep(void)
+{
+	struct looker *l = looker_get();
+	const struct task_struct___timer *task;
+	__u64 bytes;
+
+	if (!l)
+		return 0;
+	task = (const void *)l->task;
+#if defined(__TARGET_ARCH_x86)
+	l->stack = BPF_CORE_READ(task, thread.sp);
+#else
+	l->stack = BPF_CORE_READ(task, thread.cpu_context.sp);
+#endif
+	if (l->stack_end <= l->stack || !bpf_core_type_exists(struct hrtimer_sleeper))
+		return 0;
+	bytes = l->stack_end - l->stack;
+	asm volatile("" : "+r"(bytes));
+	if (bytes > LOOK_TIMER_WORDS * sizeof(__u64))
+		bytes = LOOK_TIMER_WORDS * sizeof(__u64);
+	/* The frames of the thread's stacks come there later. */
+	if (!bpf_probe_read_kernel(l->frames, bytes, (const void *)l->stack))
+		bpf_loop(bytes / sizeof(__u64), look_try_sleeper, &l, 0);
+	return 0;
+}
+
+/* Reports the timer of the file in looker.epoll.file. */
+static __always_inline void look_at_timerfd(struct looker *l)
+{
+	const struct file *file = (const void *)l->epoll.file;
+	const struct timerfd_ctx *timer = BPF_CORE_READ(file, private_data);
+	struct look_on *on = &l->record.on;
+
+	if (!bpf_core_type_exists(struct timerfd_ctx))
+		return;
+	on->number = BPF_CORE_READ(timer, clockid);
+	/* The clocks that wake the machine have another kind of timer. */
+	if (on->number != CLOCK_REALTIME_ALARM && on->number != CLOCK_BOOTTIME_ALARM)
+		look_read_timer(on, &timer->t.tmr);
+}
+
+#endif

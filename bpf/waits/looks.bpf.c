@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * looks.bpf.c: what an unprivileged reader may ask the kernel of threads that wait: for each thread
+ * that does not run and lies in a cgroup that a session looks at, or the recorder, why and where it
+ * waits, with its stacks. A thread that has not run since its last report is reported as unchanged,
+ * and not walked.
+ */
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/discovery/target_match.h"
+#include "bpf/maps/task_keys.h"
+#include "bpf/time/fault_entry.h"
+#include "bpf/time/task_halt.h"
+#include "bpf/waits/look_on.h"
+#include "bpf/waits/look_stack.h"
+#include "bpf/watch/scope.h"
+#include "bpf/watch/watch_lookup.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Where one of these has changed, a new record is written: v1's freezer wakes no sleeping thread.
+ */
+#define LOOKED_FLAGS (LOOK_RUNNABLE | LOOK_HALTED)
+
+/* The last report of a thread. */
+struct looked {
+	__u64 switches;
+	__u64 generation; /* of the table by which it was walked; 0: by none */
+	__u32 epoch;	  /* control.look_epoch, plus 1 */
+	__u32 flags;	  /* LOOKED_FLAGS */
+};
+
+/* Private; it ends with the thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct looked);
+} looked SEC(".maps");
+
+/* An empty record, which ends a read. */
+static const struct {
+	struct look_head head;
+	__u8 rest[LOOKS_READ_BYTES - sizeof(struct look_head)];
+} look_pause = { .head = { .bytes = LOOKS_READ_BYTES, .flags = LOOK_PAUSE } };
+
+/*
+ * Returns 1 when the watch of slot `index`, or one around it, is looked at (with `all`: is there)
+ * and takes such a thread. A global function, so that its loop is verified once.
+ */
+__noinline int look_wants(__u32 index, __u32 matched, __u32 kthread, __u32 all)
+{
+	for (__u32 i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		__u32 flags;
+
+		if (!slot)
+			return 0;
+		flags = READ_WORD(slot->flags);
+		if ((READ_WORD(slot->looked) || (all && READ_WORD(slot->state) != SLOT_IDLE)) &&
+		    !(flags & SLOT_BY_PROCESS && !matched) &&
+		    !(flags & SLOT_NO_KTHREADS && kthread))
+			return 1;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+static __always_inline __u64 read_switches(const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+
+	return BPF_CORE_READ(fields, nvcsw) + BPF_CORE_READ(fields, nivcsw);
+}
+
+static __always_inline bool is_running(const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+
+	return BPF_CORE_READ(fields, on_cpu);
+}
+
+/*
+ * Returns true for a thread that lost its CPU to the reader: it has waited since the very switch
+ * that let the reader run. A switch reads the clock once (sched_info_switch, kernel/sched/stats.h).
+ * Without a reader it would run, so it is no thread that waits.
+ */
+static __always_inline bool waits_for_reader(const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+	const struct task_struct___look *reader = (const void *)bpf_get_current_task_btf();
+	__u64 queued;
+
+	if (!bpf_core_field_exists(fields->sched_info))
+		return false;
+	queued = BPF_CORE_READ(fields, sched_info.last_queued);
+	return queued && queued == BPF_CORE_READ(reader, sched_info.last_arrival);
+}
+
+/* Returns the flag of an outside halt of the thread, or 0. */
+static __always_inline __u32 read_halt(const struct task_struct *task, __u32 state)
+{
+	switch (task_halt(state, BPF_CORE_READ(task, jobctl),
+			  BPF_CORE_READ_BITFIELD_PROBED(task, frozen))) {
+	case ACCOUNT_TRACED:
+		return LOOK_TRACED;
+	case ACCOUNT_STOPPED:
+		return LOOK_STOPPED;
+	case ACCOUNT_FROZEN:
+		return LOOK_FROZEN;
+	default:
+		return 0;
+	}
+}
+
+/* Returns false for a thread that has ended; else sets its flags. */
+static __always_inline bool read_wait(struct look *l, const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+	__u32 state, psi = 0;
+
+	if (BPF_CORE_READ(fields, exit_state))
+		return false;
+	state = BPF_CORE_READ(fields, __state);
+	if (bpf_core_field_exists(fields->psi_flags))
+		psi = BPF_CORE_READ(fields, psi_flags);
+	l->flags = state ? read_halt(task, state) : LOOK_RUNNABLE;
+	if (psi & TSK_IOWAIT)
+		l->flags |= LOOK_IO;
+	if (psi & TSK_MEMSTALL)
+		l->flags |= LOOK_MEMORY;
+	l->switches = read_switches(task);
+	return true;
+}
+
+/* Returns whether the thread has user memory, as has_user_memory of sampler.bpf.c. */
+static __always_inline bool has_user_stack(const struct task_struct *task)
+{
+	return !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
+	       BPF_CORE_READ(task, mm) && BPF_CORE_READ(task, mm, start_code);
+}
+
+/*
+ * Finds the process of the thread, and sets flags, rule and generation of the sample by it. Returns
+ * false when no watch wants the thread.
+ */
+static __always_inline bool find_process(struct look *l, struct sample *s, struct task_struct *task,
+					 const struct control *c)
+{
+	struct process_key key = { .tgid = BPF_CORE_READ(task, tgid),
+				   .start_ns = BPF_CORE_READ(task, group_leader, start_boottime) };
+	const struct target *target = bpf_map_lookup_elem(&targets, &key);
+	struct target_match match;
+
+	target_match_find(task, target, c, &match);
+	l->key = key;
+	l->unwind = 0;
+	l->known = target != 0;
+	if (target)
+		l->unwind = READ_WORD(target->unwind);
+	s->rule = match.rule;
+	s->generation = match.generation;
+	s->flags = match.matched | SAMPLE_CAPTURE;
+	if (!has_user_stack(task))
+		s->flags |= SAMPLE_KTHREAD;
+	return look_wants(l->index, match.matched, BPF_CORE_READ(task, flags) & PF_KTHREAD,
+			  READ_WORD(c->look_all));
+}
+
+/*
+ * Adds the process of the thread to `targets`, as a tick does (sampler.bpf.c), so that the consumer
+ * can give it a table: one that hangs has no tick. on_exit deletes the entry; where that came
+ * before, nothing else would.
+ */
+static __noinline void enter_target(struct look *l, struct task_struct *task,
+				    const struct control *c)
+{
+	struct target fresh = { .rule = NO_SLOT, .generation = READ_WORD(c->generation) };
+	struct process_key key = l->key;
+	int r;
+
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		return;
+	process_marks_set(key.tgid);
+	r = bpf_map_update_elem(&targets, &key, &fresh, BPF_NOEXIST);
+	if (r == -E2BIG)
+		TOTALS_COUNT(targets_full);
+	if (!r && !BPF_CORE_READ(task, signal, live.counter))
+		bpf_map_delete_elem(&targets, &key);
+}
+
+/* Returns whether the thread is unchanged since its last report. */
+static __always_inline bool is_as_before(const struct look *l, struct task_struct *task,
+					 __u32 epoch)
+{
+	const struct looked *last = bpf_task_storage_get(&looked, task, 0, 0);
+
+	return last && last->epoch == epoch && last->switches == l->switches &&
+	       last->generation == l->generation && last->flags == (l->flags & LOOKED_FLAGS);
+}
+
+/* Keeps the report. Without memory the thread is walked again. */
+static __always_inline void note_told(const struct look *l, struct task_struct *task, __u32 epoch)
+{
+	struct looked *last =
+		bpf_task_storage_get(&looked, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!last)
+		return;
+	last->switches = l->switches;
+	last->generation = l->generation;
+	last->flags = l->flags & LOOKED_FLAGS;
+	last->epoch = epoch;
+}
+
+/* Sets which process traces the thread. */
+static __always_inline void look_at_tracer(struct look_on *on, const struct task_struct *task)
+{
+	on->kind = LOOK_ON_TRACER;
+	on->number = BPF_CORE_READ(task, parent, tgid);
+	BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])on->name, task, parent, group_leader, comm);
+}
+
+/* Sets the flag of a thread that is in a page fault, and not on its way to its end. */
+static __always_inline void note_fault(struct look_record *r, const struct task_struct *task,
+				       const struct pt_regs *regs)
+{
+	const struct pt_regs *volatile at = regs;
+	__u64 address = 0;
+
+	/* The verifier takes a pointer that was read from memory for a number. */
+	bpf_probe_read_kernel(&address, sizeof(address), (const void *)&at);
+	if (r->syscall < 0 && !(BPF_CORE_READ(task, flags) & (PF_EXITING | PF_SIGNALED)) &&
+	    fault_entry_is(address))
+		r->head.flags |= LOOK_FAULT;
+}
+
+/* Sets the record's members of the thread's system call, and of the object of its wait. */
+static __always_inline void fill_call(struct look_record *r, struct task_struct *task)
+{
+	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+#if defined(__TARGET_ARCH_x86)
+	const struct task_struct___look *fields = (const void *)task;
+#endif
+
+	r->syscall = LOOK_NO_SYSCALL;
+	__builtin_memset(&r->on, 0, sizeof(r->on));
+	if (r->sample.flags & SAMPLE_KTHREAD)
+		return;
+	if (r->head.flags & LOOK_TRACED)
+		look_at_tracer(&r->on, task);
+	if (r->head.flags & LOOK_HALTED)
+		return;
+#if defined(__TARGET_ARCH_x86)
+	if (BPF_CORE_READ(fields, thread_info.status) & TS_COMPAT)
+		return;
+	r->syscall = BPF_CORE_READ(regs, orig_ax);
+	note_fault(r, task, regs);
+	look_at_argument(r, BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si),
+			 BPF_CORE_READ(regs, dx), BPF_CORE_READ(regs, r10), (__u64)regs);
+#else
+	r->syscall = BPF_CORE_READ(regs, syscallno);
+	note_fault(r, task, regs);
+	look_at_argument(r, BPF_CORE_READ(regs, orig_x0), BPF_CORE_READ(regs, regs[1]),
+			 BPF_CORE_READ(regs, regs[2]), BPF_CORE_READ(regs, regs[3]), (__u64)regs);
+#endif
+}
+
+/* Sets the members of the record's sample that find_process and take_stacks do not. */
+static __always_inline void fill_sample(const struct look *l, struct look_record *r,
+					const struct task_struct *task)
+{
+	const struct slot *slot = bpf_map_lookup_elem(&slots, &r->head.slot);
+	struct sample *s = &r->sample;
+
+	s->time_ns = r->head.time_ns;
+	s->start_ns = l->key.start_ns;
+	s->slot = r->head.slot;
+	s->epoch = 0;
+	if (slot)
+		s->epoch = READ_WORD(slot->epoch);
+	s->seq = s->cpu = 0;
+	s->tgid = l->key.tgid;
+	s->tid = r->head.tid;
+	s->user_frames = 0;
+	s->user_error = 0;
+	s->stop_reason = UNWIND_END_NONE;
+	s->table_generation = 0;
+	s->image = BPF_CORE_READ(task, self_exec_id);
+	s->call = 0;
+	BPF_CORE_READ_INTO(&s->comm, task, comm);
+	s->cgroup_id = l->cgroup_id;
+}
+
+/* Takes the stacks into the reader's record and sets its length. */
+static __always_inline void take_stacks(struct looker *looker, struct task_struct *task)
+{
+	struct sample *s = &looker->record.sample;
+	long r = bpf_get_task_stack(task, looker->frames, LOOK_STACK_BYTES, 0);
+
+	s->kernel_error = 0;
+	s->kernel_frames = 0;
+	if (r < 0)
+		s->kernel_error = r;
+	else
+		s->kernel_frames = r / sizeof(__u64);
+	if (!(s->flags & SAMPLE_KTHREAD))
+		look_at_user(looker, task);
+	looker->record.head.bytes =
+		sizeof(looker->record) + (s->kernel_frames + s->user_frames) * sizeof(__u64);
+}
+
+/* Writes the reader's record; its length is in memory and so must be bounded. */
+static __always_inline void write_record(struct seq_file *seq, struct looker *looker)
+{
+	__u64 bytes = READ_WORD(looker->record.head.bytes);
+
+	asm volatile("" : "+r"(bytes));
+	if (bytes > sizeof(looker->record) + sizeof(looker->frames))
+		bytes = sizeof(looker->record) + sizeof(looker->frames);
+	bpf_seq_write(seq, &looker->record, bytes);
+}
+
+/*
+ * Tells of the thread with its stacks, unless it has run meanwhile: they would be of two moments.
+ */
+static __always_inline void tell_thread(struct seq_file *seq, struct looker *looker,
+					struct task_struct *task, __u32 epoch)
+{
+	struct look *l = &looker->look;
+	struct look_head *head = &looker->record.head;
+
+	l->generation = 0;
+	if (l->unwind) {
+		struct process_key key = l->key;
+
+		l->generation = process_table_of_image(BPF_CORE_READ(task, self_exec_id), &key,
+						       l->unwind - 1);
+	}
+	head->time_ns = bpf_ktime_get_ns();
+	head->tid = BPF_CORE_READ(task, pid);
+	head->slot = l->index;
+	if (is_as_before(l, task, epoch)) {
+		head->flags = l->flags | LOOK_AS_BEFORE;
+		head->bytes = sizeof(*head);
+		bpf_seq_write(seq, head, sizeof(*head));
+		return;
+	}
+	head->flags = l->flags;
+	looker->record.switches = l->switches;
+	looker->record.pad = 0;
+	fill_call(&looker->record, task);
+	fill_sample(l, &looker->record, task);
+	take_stacks(looker, task);
+	if (read_switches(task) != l->switches || is_running(task))
+		return;
+	write_record(seq, looker);
+	note_told(l, task, epoch);
+}
+
+/*
+ * Tells of all threads that wait. The cheapest tests come first: it runs for every task of the
+ * machine.
+ */
+SEC("iter/task")
+int looks(struct bpf_iter__task *ctx)
+{
+	const struct control *c = control_get();
+	struct task_struct *task = ctx->task;
+	struct seq_file *seq = ctx->meta->seq;
+	struct looker *looker;
+	__u64 cgroup_id;
+	__u32 index;
+
+	if (!task || !c)
+		return 0;
+	cgroup_id = task_keys_read_cgroup(task);
+	if (ctx->meta->seq_num % LOOKS_PAUSE == LOOKS_PAUSE - 1)
+		bpf_seq_write(seq, (void *)&look_pause, sizeof(look_pause));
+	if (!READ_WORD(c->armed))
+		return 0;
+	if (!watch_lookup(cgroup_id, &index) || is_running(task) || waits_for_reader(task) ||
+	    !scope_allows_task(task))
+		return 0;
+	looker = looker_make();
+	if (!looker)
+		return 0;
+	looker->task = (__u64)task;
+	if (looker->epoll.reading != ctx->meta->session_id) {
+		looker->epoll.reading = ctx->meta->session_id;
+		looker->epoll.room = LOOK_PASS_ITEMS;
+		looker->epoll.walked = 0;
+	}
+	looker->look.index = index;
+	looker->look.cgroup_id = cgroup_id;
+	if (!read_wait(&looker->look, task) ||
+	    !find_process(&looker->look, &looker->record.sample, task, c))
+		return 0;
+	if (!looker->look.known && !READ_WORD(c->look_all) &&
+	    !(looker->record.sample.flags & SAMPLE_KTHREAD))
+		enter_target(&looker->look, task, c);
+	tell_thread(seq, looker, task, READ_WORD(c->look_epoch) + 1);
+	return 0;
+}

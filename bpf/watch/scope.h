@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * scope.h: decides which cgroups the programs may look at. Root gives the prefixes on the loader's
+ * command line and the consumer may only read them: nothing that the consumer writes into
+ * `watches`, `targets` or the rules leads outside of them. Without prefixes every cgroup is allowed
+ * and nothing is tested.
+ */
+#ifndef TROCAR_BPF_WATCH_SCOPE_H
+#define TROCAR_BPF_WATCH_SCOPE_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel/kernel.h"
+#include "bpf/maps/maps.h"
+
+#define SCOPE_LEVELS   32 /* of a path that are compared; a prefix has no more levels than bytes */
+#define SCOPE_VERDICTS 4096 /* cgroups with a cached answer */
+
+/* The loader sets it before it loads: when 0, the verifier removes the test from the programs. */
+const volatile __u32 scoped __weak = 0;
+
+/* Private: the answer by cgroup id. An id is never used again, and a cgroup keeps its path. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SCOPE_VERDICTS);
+	__type(key, __u64);
+	__type(value, __u32);
+} scope_verdicts __weak SEC(".maps");
+
+/* A path under construction: a name may end behind the last byte of the key. */
+struct scope_path {
+	struct cgroup_key key;
+	char rest[CGROUP_PREFIX_BYTES + 1];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scope_path);
+} scope_paths __weak SEC(".maps");
+
+/* Returns true when the path of `bytes` bytes in `key` begins with one of the prefixes. */
+static __always_inline bool scope_holds(struct cgroup_key *key, __u32 bytes)
+{
+	key->prefix_bits = 8 * bytes;
+	return bpf_map_lookup_elem(&scope, key);
+}
+
+/*
+ * Builds the path of `cgroup` from the names of its ancestors. Returns true when it begins with one
+ * of the prefixes.
+ */
+static __noinline bool compare_path(struct cgroup *cgroup)
+{
+	struct cgroup **ancestors = __builtin_preserve_access_index(&cgroup->ancestors[0]);
+	__u32 zero = 0, levels = BPF_CORE_READ(cgroup, level);
+	struct scope_path *p = bpf_map_lookup_elem(&scope_paths, &zero);
+	__u64 at = 0;
+
+	if (!p)
+		return false;
+	for (__u32 i = 1; i <= SCOPE_LEVELS && i <= levels; i++) {
+		struct cgroup *ancestor;
+		const char *name;
+		long n;
+
+		if (bpf_core_read(&ancestor, sizeof(ancestor), &ancestors[i]))
+			return false;
+		name = BPF_CORE_READ(ancestor, kn, name);
+		p->key.path[at & (CGROUP_PREFIX_BYTES - 1)] = '/';
+		n = bpf_probe_read_kernel_str(p->key.path + (at & (CGROUP_PREFIX_BYTES - 1)) + 1,
+					      CGROUP_PREFIX_BYTES, name);
+		if (n <= 0)
+			return false;
+		at += n; /* the '/' and the name, without its NUL */
+		if (at >= CGROUP_PREFIX_BYTES - 1) {
+			at = CGROUP_PREFIX_BYTES - 1;
+			break;
+		}
+	}
+	if (at == 0) {
+		p->key.path[0] = '/';
+		at = 1;
+	}
+	return scope_holds(&p->key, at);
+}
+
+/* Returns true when the programs may look at the cgroup. */
+static __always_inline bool scope_allows(struct cgroup *cgroup)
+{
+	const __u32 *known;
+	__u32 verdict;
+	__u64 id;
+
+	if (!scoped)
+		return true;
+	id = BPF_CORE_READ(cgroup, kn, id);
+	known = bpf_map_lookup_elem(&scope_verdicts, &id);
+	if (known)
+		return READ_WORD(*known);
+	verdict = compare_path(cgroup);
+	bpf_map_update_elem(&scope_verdicts, &id, &verdict, BPF_ANY);
+	return verdict;
+}
+
+/* The same for the cgroup of `task`. */
+static __always_inline bool scope_allows_task(struct task_struct *task)
+{
+	return !scoped || scope_allows(BPF_CORE_READ(task, cgroups, dfl_cgrp));
+}
+
+#endif
