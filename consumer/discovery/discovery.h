@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "consumer/conditions/pressure_follow.h"
 #include "consumer/discovery/cgroups_unseen.h"
 #include "consumer/discovery/match_queue.h"
 #include "consumer/discovery/path_wait.h"
@@ -18,14 +19,13 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/output/event_budget.h"
 #include "consumer/output/event_log.h"
-#include "consumer/pressure/pressure_follow.h"
 #include "consumer/process/mappings_queue.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/process/process_targets.h"
 #include "consumer/process/process_unwind.h"
 #include "consumer/rules/shares.h"
+#include "consumer/trigger/trigger.h"
 #include "consumer/watch/scope.h"
-#include "consumer/watch/trigger.h"
 #include "consumer/watch/watch.h"
 
 struct rule_preview;

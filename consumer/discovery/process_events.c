@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/conditions/oom_watch.h"
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/process_match.h"
 #include "consumer/io/turn.h"
-#include "consumer/watch/oom_watch.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/conditions/pressure_status.h"
 #include "consumer/discovery/rules_apply.h"
 #include "consumer/methods/methods.h"
-#include "consumer/pressure/pressure_status.h"
 #include "consumer/sampling/sampler_status.h"
 #include "consumer/telemetry/agent_events.h"
 #include "consumer/telemetry/broker_status.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "consumer/broker/broker_client.h"
-#include "consumer/pressure/pressure_status.h"
+#include "consumer/conditions/pressure_status.h"
 #include "consumer/sampling/sampler_status.h"
 #include "consumer/telemetry/telemetry.h"
 #include "consumer/watch/scope.h"

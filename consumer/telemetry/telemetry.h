@@ -8,17 +8,17 @@
 
 #include <stdint.h>
 
+#include "consumer/conditions/pressure_follow.h"
 #include "consumer/kernel/counts.h"
 #include "consumer/output/event_budget.h"
 #include "consumer/output/event_log.h"
 #include "consumer/output/host.h"
-#include "consumer/pressure/pressure_follow.h"
 #include "consumer/process/process.h"
 #include "consumer/report/report_thread.h"
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/session/session.h"
-#include "consumer/watch/trigger.h"
+#include "consumer/trigger/trigger.h"
 #include "consumer/watch/watch.h"
 #include "policy/policy.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/telemetry/watch_events.h"
 
-#include "consumer/pressure/pressure_status.h"
-#include "consumer/pressure/quiet_follow.h"
-#include "consumer/pressure/stuck_follow.h"
+#include "consumer/conditions/pressure_status.h"
+#include "consumer/conditions/quiet_follow.h"
+#include "consumer/conditions/stuck_follow.h"
 #include "consumer/sampling/sampler_status.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"

@@ -3,8 +3,8 @@
 #ifndef TROCAR_CONSUMER_TELEMETRY_WATCH_EVENTS_H
 #define TROCAR_CONSUMER_TELEMETRY_WATCH_EVENTS_H
 
+#include "consumer/conditions/pressure_follow.h"
 #include "consumer/output/event_budget.h"
-#include "consumer/pressure/pressure_follow.h"
 #include "consumer/watch/watch.h"
 
 /* Its collaborators, borrowed. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/pressure/* consumer/kernel/psi*
+# tests: consumer/conditions/* consumer/kernel/psi*
 """How pressure is followed: by triggers of the kernel whose files the broker opens, by scan where it does
 not. Windows are 500 ms where this process may have them of the kernel (CAP_SYS_RESOURCE), else 2 s.
 TROCAR_CROSSINGS says how many crossings test_latency measures, TROCAR_FIGURES a file for what it found."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/pressure/quiet* consumer/pressure/habit*
+# tests: consumer/conditions/quiet* consumer/conditions/habit*
 """A rule with quiet_pct: a service that stops using its CPU time is captured, where pressure sees nothing; one that is
 idle, slower or started anew is not. What is usual is learnt over a minute, so each of these takes two: those in which nothing must happen run only with --long, and
-tests/unit/consumer/pressure has the usual check's."""
+tests/unit/consumer/conditions has the usual check's."""
 import os
 import time
 

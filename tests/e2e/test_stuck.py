@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/pressure/stuck*
+# tests: consumer/conditions/stuck*
 """A rule with stuck_threads_pct: threads that worked and now stand in one wait begin a session, which says where; threads
 that have no work do not."""
 import pytest
