@@ -2,11 +2,12 @@
 /*
  * habit.h: bounds how often a threshold begins sessions without a check by the kernel's own
  * figures: HABIT_SESSIONS in HABIT_NS on one cgroup. Further triggers are held back: what happens
- * so often is how the service works. Pure.
+ * so often is how the service works. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CONDITIONS_HABIT_H
 #define TROCAR_CONSUMER_CONDITIONS_HABIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "shared/tools/macro.h"
@@ -14,11 +15,15 @@
 #define HABIT_SESSIONS 3
 #define HABIT_NS       (3600 * NSEC_PER_SEC)
 
-/* Returns until when the last sessions hold triggers back; 0, or a time that is over: they do not.
- */
-uint64_t habit_until_ns(const uint64_t begun_ns[HABIT_SESSIONS]);
+struct trigger;
+struct triggers;
 
-/* Notes a session that begins now; begun_ns has the last ones in no order, 0: fewer. */
-void habit_note(uint64_t begun_ns[HABIT_SESSIONS], uint64_t now_ns);
+/*
+ * Fires the trigger, or holds it back with the reason "habit" where the last sessions require it:
+ * begun_ns has their begins (CLOCK_MONOTONIC) in no order, 0: fewer. Notes a session that begins
+ * there and in *fired: a session of the same stall, by another rule, does not count as one before.
+ */
+void habit_fire(uint64_t begun_ns[HABIT_SESSIONS], bool *fired, const struct trigger *trigger,
+		struct triggers *triggers);
 
 #endif

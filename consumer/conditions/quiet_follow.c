@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/conditions/habit_fire.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"

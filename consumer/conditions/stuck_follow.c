@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "consumer/conditions/habit_fire.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
