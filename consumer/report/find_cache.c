@@ -65,7 +65,7 @@ static double to_mib(uint64_t bytes)
 
 uint64_t find_cache_cold(struct findings_search *s, uint64_t ns)
 {
-	const struct asked a = sum_asked(session_block_requests(s->session));
+	const struct asked a = sum_asked(block_requests_of(s->session->signals));
 	const struct facts_phases *facts = s->session->facts;
 	const struct finding_evidence e = { .type = "facts", .key = "source", .value = "memory" };
 	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES];

@@ -58,7 +58,7 @@ static double to_ms(uint64_t ns)
 /* "; vda did 1204 write requests, half of them in at most 4.2 ms, 99 of 100 in at most 6.3 ms" */
 static void say_disk(const struct findings_search *s, char *says, bool of_sync)
 {
-	const struct block_disk *d = find_slowest(session_block_requests(s->session), of_sync);
+	const struct block_disk *d = find_slowest(block_requests_of(s->session->signals), of_sync);
 	uint64_t p50 = d ? time_histogram_percentile_ns(d->all.service, 50) : UINT64_MAX;
 	uint64_t p99 = d ? time_histogram_percentile_ns(d->all.service, 99) : UINT64_MAX;
 	char name[DISK_TEXT_BYTES], ms[NUMBER_TEXT_BYTES];
@@ -107,7 +107,7 @@ static const struct block_neighbour *find_other(const struct block_requests *all
  */
 static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 {
-	const struct block_requests *all = session_block_requests(s->session);
+	const struct block_requests *all = block_requests_of(s->session->signals);
 	const struct block_neighbour *n = find_other(all);
 	struct finding_evidence e = { .type = "neighbour", .signal = "block" };
 	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES];
@@ -158,7 +158,7 @@ static uint64_t part_of_errors(const struct findings_search *s, const struct blo
 
 void find_disks_errors(struct findings_search *s)
 {
-	const struct block_requests *all = session_block_requests(s->session);
+	const struct block_requests *all = block_requests_of(s->session->signals);
 	const struct block_disk *d = find_failing(all);
 	struct finding_evidence e = { .type = "disk", .signal = "block", .key = "device" };
 	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES], device[FACTS_DEVICES_BYTES];
@@ -196,8 +196,7 @@ struct syncs {
 
 static bool sum_syncs(const struct findings_search *s, struct syncs *ret_syncs)
 {
-	const struct signal *signal = s->session->signals[SIGNAL_SYSCALL];
-	const struct call_times *calls = signal ? signal->calls : NULL;
+	const struct call_times *calls = call_times_of(s->session->signals);
 	struct syncs sum = {};
 
 	for (size_t i = 0; calls && i < calls->count; i++) {
@@ -236,7 +235,7 @@ static bool is_storm(const struct findings_search *s, const struct syncs *sum)
 
 	return sum->waits * MSEC_PER_SEC >= ms * THRESHOLD_SYNC_STORM_RATE &&
 	       sum->ns / sum->waits <= THRESHOLD_SYNC_STORM_MS * NSEC_PER_MSEC &&
-	       written_bytes(session_block_requests(s->session)) / sum->waits <=
+	       written_bytes(block_requests_of(s->session->signals)) / sum->waits <=
 		       THRESHOLD_SYNC_STORM_KIB * 1024ull;
 }
 
@@ -291,7 +290,7 @@ static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
  */
 static const struct look_on *find_served(const struct findings_search *s, uint64_t ns)
 {
-	const struct block_requests *all = session_block_requests(s->session);
+	const struct block_requests *all = block_requests_of(s->session->signals);
 	const struct session_wait *top = session_waits_top(&s->summary->waits, ACCOUNT_IO);
 	struct block_times sum;
 

@@ -12,7 +12,7 @@
 
 static const struct lock_waits *locks_of(const struct session_result *s)
 {
-	return s->signals[SIGNAL_LOCK] ? s->signals[SIGNAL_LOCK]->locks : NULL;
+	return lock_waits_of(s->signals);
 }
 
 uint64_t find_locks_contended_ns(const struct session_result *s)

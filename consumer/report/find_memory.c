@@ -52,7 +52,7 @@ static uint64_t everybody_ns(const struct reclaim_times *all)
  */
 static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 {
-	const struct reclaim_times *all = session_reclaim_times(s->session);
+	const struct reclaim_times *all = reclaim_times_of(s->session->signals);
 	const struct reclaim_neighbour *n = all ? find_greedy(all) : NULL;
 	struct finding_evidence e = { .type = "neighbour", .signal = "reclaim" };
 	uint64_t of_ns = all ? everybody_ns(all) : 0;
@@ -116,7 +116,7 @@ static void say_dirty(const struct findings_search *s, char *says, size_t space)
 
 uint64_t find_memory_pauses(struct findings_search *s, uint64_t ns)
 {
-	const struct reclaim_times *all = session_reclaim_times(s->session);
+	const struct reclaim_times *all = reclaim_times_of(s->session->signals);
 	struct finding_evidence e = { "reclaim", "reclaim", "kind", "throttle", 0 };
 	char says[FINDINGS_SAYS_BYTES], disk[DISK_TEXT_BYTES];
 	uint64_t count;

@@ -224,7 +224,7 @@ static void say_way(const struct socket_peer *p, char *says)
 
 void find_sockets_peer(struct findings_search *s)
 {
-	const struct socket_peers *peers = session_sockets_peers(s->session);
+	const struct socket_peers *peers = socket_peers_of(s->session->signals);
 	uint64_t left_ns = s->part_ns[ACCOUNT_SOCKET], all_ns, slow_ns;
 	struct waited_for slow = find_most(s, peers, true, &all_ns), most;
 	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_SOCKET);
@@ -377,7 +377,7 @@ static void find_receiver(struct findings_search *s, const struct socket_peers *
 
 void find_sockets_say_waiting(const struct findings_search *s, char says[FINDINGS_SAYS_BYTES])
 {
-	const struct socket_peers *peers = session_sockets_peers(s->session);
+	const struct socket_peers *peers = socket_peers_of(s->session->signals);
 	const struct socket_peer *most = NULL;
 	char address[SESSION_SOCKETS_ADDRESS_BYTES];
 
@@ -396,7 +396,7 @@ void find_sockets_say_waiting(const struct findings_search *s, char says[FINDING
 
 void find_sockets_clients(struct findings_search *s)
 {
-	const struct socket_peers *peers = session_sockets_peers(s->session);
+	const struct socket_peers *peers = socket_peers_of(s->session->signals);
 
 	if (!peers)
 		return;

@@ -48,11 +48,10 @@ void findings_search_add_chain(struct findings_search *s, enum finding_cause cau
 
 const struct thread_pools *findings_search_accounts(const struct session_result *s)
 {
-	const struct signal *pools = s->signals[SIGNAL_POOLS], *runq = s->signals[SIGNAL_RUNQ];
+	const struct thread_pools *pools = thread_pools_of(s->signals);
+	const struct queue_waits *queue = queue_waits_of(s->signals);
 
-	if (pools && pools->pools)
-		return pools->pools;
-	return runq && runq->queue ? &runq->queue->pools : NULL;
+	return pools ? pools : queue ? &queue->pools : NULL;
 }
 
 void findings_search_pass(struct findings_search *s, enum account_part from, uint64_t of_ns,

@@ -109,8 +109,7 @@ static void name_others(const struct lock_waits *waits, struct lock_name *names)
 
 struct lock_name *lock_names_read(const struct session_result *s, struct symbols *symbols)
 {
-	const struct signal *signal = s->signals[SIGNAL_LOCK];
-	const struct lock_waits *waits = signal ? signal->locks : NULL;
+	const struct lock_waits *waits = lock_waits_of(s->signals);
 	_cleanup_free_ struct asked *asked = NULL;
 	struct lock_name *names;
 

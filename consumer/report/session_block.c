@@ -192,15 +192,10 @@ static void put_more(const struct block_lines *b, const struct block_requests *a
 	event_line_end(b->lines, &w);
 }
 
-const struct block_requests *session_block_requests(const struct session_result *s)
-{
-	return s->signals[SIGNAL_BLOCK] ? s->signals[SIGNAL_BLOCK]->block : NULL;
-}
-
 void session_block_put(const struct session_result *s, const struct lines *lines,
 		       const struct event_subject *subject)
 {
-	const struct block_requests *all = session_block_requests(s);
+	const struct block_requests *all = block_requests_of(s->signals);
 	struct block_lines b = { .lines = lines, .subject = subject, .disks = s->disks };
 
 	if (!all)

@@ -17,7 +17,4 @@
 void session_block_put(const struct session_result *s, const struct lines *lines,
 		       const struct event_subject *subject);
 
-/* Returns the requests of the session, borrowed; NULL where it has no `block`. */
-const struct block_requests *session_block_requests(const struct session_result *s);
-
 #endif

@@ -198,12 +198,12 @@ static void put_rows(const struct rows *rows, const struct session_cpu *cpu,
 void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
 		       const struct lines *lines, const struct event_subject *subject)
 {
-	const struct signal *signal = s->signals[SIGNAL_SYSCALL];
+	const struct call_times *times = call_times_of(s->signals);
 	struct rows rows;
 
-	if (!signal || !signal->calls)
+	if (!times)
 		return;
-	if (join_rows(signal->calls, cpu, &rows) < 0) {
+	if (join_rows(times, cpu, &rows) < 0) {
 		event_line_error(lines, NULL, "queue_full", "give the agent more memory", NULL,
 				 NULL, "no memory to write the system calls of the session in %s",
 				 s->cgroup);

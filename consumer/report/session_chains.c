@@ -179,21 +179,20 @@ struct chain_lines {
 static const struct thread_pool *find_pool(const struct chain_lines *l,
 					   const struct chain_link *link)
 {
-	const struct signal *pools = l->session->signals[SIGNAL_POOLS];
+	const struct thread_pools *pools = thread_pools_of(l->session->signals);
 	size_t i;
 
-	if (!pools || !pools->pools ||
-	    !thread_pools_find(pools->pools, link->tgid, 0, link->comm, &i) ||
-	    !pools->pools->items[i].tgid)
+	if (!pools || !thread_pools_find(pools, link->tgid, 0, link->comm, &i) ||
+	    !pools->items[i].tgid)
 		return NULL;
-	return &pools->pools->items[i];
+	return &pools->items[i];
 }
 
 /* Writes which lines the link rests on. */
 static void write_evidence(const struct chain_lines *l, const struct chain_link *link,
 			   struct jsonw *w)
 {
-	const struct signal *lock = l->session->signals[SIGNAL_LOCK];
+	const struct lock_waits *locks = lock_waits_of(l->session->signals);
 	const struct thread_pool *pool = find_pool(l, link);
 	char text[32];
 
@@ -201,7 +200,7 @@ static void write_evidence(const struct chain_lines *l, const struct chain_link 
 		return;
 	jsonw_object(w, "evidence");
 	if (link->lock) {
-		const struct lock_key *key = &lock->locks->items[link->lock - 1].lock;
+		const struct lock_key *key = &locks->items[link->lock - 1].lock;
 
 		snprintf(text, sizeof(text), "0x%" PRIx64, (uint64_t)key->address);
 		jsonw_string(w, "type", "lock");
@@ -306,13 +305,13 @@ void session_chains_put(const struct session_result *s, struct summary *summary,
 			const struct lock_name *names, const struct lines *lines,
 			const struct event_subject *subject)
 {
-	const struct signal *signal = s->signals[SIGNAL_LOCK];
+	const struct lock_waits *locks = lock_waits_of(s->signals);
 	struct chain_lines l = { s, names, lines, subject, false };
 	uint32_t number = 0;
 
-	if (!signal || !signal->long_waits ||
-	    chains_make(signal->long_waits, signal->locks, names, &summary->waits.places,
-			&summary->chains) < 0)
+	if (!locks || !locks->long_waits ||
+	    chains_make(locks->long_waits, locks, names, &summary->waits.places, &summary->chains) <
+		    0)
 		return;
 	l.partial = summary->chains.partial;
 	for (size_t i = 0; i < summary->chains.count && number < SESSION_CHAINS_MAX; i++) {

@@ -158,12 +158,12 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 			->rowless = frame_name_rowless(stack, root);
 }
 
-void session_digest_add(struct summary *s, const struct stack *stack,
+void session_digest_add(struct summary *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
 
-	add_quality(s, SIGNAL_ONCPU, stack, frames, n);
+	add_quality(s, signal, stack, frames, n);
 	function_growth_add(&s->growth, stack, frames, n);
 	session_cpu_add(&s->cpu, stack, frames, n);
 	garbage_add(&s->garbage, stack, frames, n);

@@ -78,10 +78,10 @@ void session_digest_done(struct summary *s);
 void session_digest_meet(struct summary *s, const struct stack *stack);
 
 /*
- * Adds a stack of CPU time; `frames` are its `n` named frames. `top` is of the phase during alone;
- * the headline compares that with the phase before.
+ * Adds a stack of CPU time that `signal` took; `frames` are its `n` named frames. `top` is of the
+ * phase during alone; the headline compares that with the phase before.
  */
-void session_digest_add(struct summary *s, const struct stack *stack,
+void session_digest_add(struct summary *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n);
 
 /*

@@ -73,7 +73,7 @@ static void make_case(const struct session_result *s, struct causes_cpus *cpus,
 	*ret_case = (struct causes_case){
 		.facts = s->facts,
 		.disks = s->disks,
-		.cpus = find_cpus(session_neighbours_of(s), cpus) ? cpus : NULL,
+		.cpus = find_cpus(neighbours_of(s->signals), cpus) ? cpus : NULL,
 		.trigger = find_trigger(&s->reason),
 		.stalled_ms = session_verdict_stalled_ms(s),
 	};

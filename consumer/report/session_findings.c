@@ -28,8 +28,7 @@
  */
 static bool is_short(const struct findings_search *s, const struct session_wait *row)
 {
-	const struct signal *signal = s->session->signals[SIGNAL_LOCK];
-	const struct lock_waits *locks = signal ? signal->locks : NULL;
+	const struct lock_waits *locks = lock_waits_of(s->session->signals);
 
 	for (size_t i = 0; locks && row->on && row->on->address && i < locks->count; i++) {
 		const struct lock_waited *l = &locks->items[i];
@@ -197,8 +196,7 @@ static void find_by_ticks(struct findings_search *s, uint64_t left_ns)
 
 static void find_queue(struct findings_search *s)
 {
-	const struct signal *signal = s->session->signals[SIGNAL_RUNQ];
-	const struct queue_waits *q = signal ? signal->queue : NULL;
+	const struct queue_waits *q = queue_waits_of(s->session->signals);
 	uint64_t left_ns = s->part_ns[ACCOUNT_QUEUE] - s->passed_ns[ACCOUNT_QUEUE];
 
 	left_ns -= find_quota(s, left_ns);
@@ -346,15 +344,14 @@ void session_findings_write(const struct session_result *session, const struct s
 			    const struct lock_release *releases, const struct lock_name *names,
 			    bool complete, struct jsonw *w)
 {
-	const struct signal *const *signals = (const struct signal *const *)session->signals;
-	bool knows = signals[SIGNAL_OFFCPU] && !signals[SIGNAL_OFFCPU]->why;
+	const struct signal *waiting = signals_of_stacks(session->signals, STACKS_WAITING);
+	bool knows = waiting && !waiting->why;
 	struct findings_search s = {
 		.session = session, .summary = summary, .releases = releases, .names = names
 	};
 
-	if (!knows && !findings_search_accounts(session) &&
-	    !(signals[SIGNAL_LOCK] && signals[SIGNAL_LOCK]->locks) &&
-	    !session_sockets_peers(session)) {
+	if (!knows && !findings_search_accounts(session) && !lock_waits_of(session->signals) &&
+	    !socket_peers_of(session->signals)) {
 		jsonw_string(w, "findings_reason",
 			     "no signal of the session says how long its threads waited");
 		return;

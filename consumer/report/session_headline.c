@@ -110,6 +110,7 @@ static bool ran_little(const struct summary *s, const struct session_result *ses
 static int write_wait(const struct summary *s, const struct session_result *session, char *text,
 		      size_t space)
 {
+	const struct signal *waiting = signals_of_stacks(session->signals, STACKS_WAITING);
 	bool any = session->reason.kind != TRIGGER_PRESSURE;
 	int n = session_waits_clause(&s->waits,
 				     any ? RESOURCE_COUNT_ : session->reason.when.resource,
@@ -119,7 +120,7 @@ static int write_wait(const struct summary *s, const struct session_result *sess
 		n = session_waits_idle_clause(&s->waits, text, space);
 	if (n || !is_wait(session))
 		return n;
-	if (!any && session->signals[SIGNAL_OFFCPU] && session->signals[SIGNAL_OFFCPU]->taken)
+	if (!any && waiting && waiting->taken)
 		return snprintf(text, space, "; by looks, its threads waited less than 1 ms for %s",
 				rules_resource_name(session->reason.when.resource));
 	return snprintf(text, space, "; what waited is not in these stacks, which are of CPU time");
@@ -128,6 +129,7 @@ static int write_wait(const struct summary *s, const struct session_result *sess
 void session_headline_write(const struct summary *s, const struct session_result *session,
 			    const char *cause, char *text, size_t space)
 {
+	const struct signal *running = signals_of_stacks(session->signals, STACKS_RUNNING);
 	int n = cause ? snprintf(text, space, "%s; ", cause) : 0, waited = 0;
 
 	if (n < 0 || (size_t)n >= space)
@@ -143,9 +145,8 @@ void session_headline_write(const struct summary *s, const struct session_result
 	n += waited;
 	if ((size_t)n >= space)
 		return;
-	if (!s->functions.count && session->signals[SIGNAL_ONCPU]->why)
-		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s",
-			 session->signals[SIGNAL_ONCPU]->why);
+	if (!s->functions.count && running->why)
+		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s", running->why);
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
 	else if ((waited || trigger_reason_is_stall(&session->reason)) && session_digest_is_few(s))

@@ -236,21 +236,20 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
 		       const struct event_subject *subject, const struct lock_release *releases,
 		       const struct lock_name *names)
 {
-	const struct signal *signal = s->signals[SIGNAL_LOCK];
+	const struct lock_waits *locks = lock_waits_of(s->signals);
 
-	if (!signal || !signal->locks)
+	if (!locks)
 		return;
-	for (size_t i = 0; i < signal->locks->count; i++)
-		put_lock(&signal->locks->items[i], lines, subject, releases,
-			 names ? &names[i] : NULL);
-	put_histograms(signal->locks, lines, subject, names);
+	for (size_t i = 0; i < locks->count; i++)
+		put_lock(&locks->items[i], lines, subject, releases, names ? &names[i] : NULL);
+	put_histograms(locks, lines, subject, names);
 }
 
 /* Returns the lock with the most waits of those that one can do something about; NULL: none. */
-static const struct lock_waited *find_held(const struct signal *signal)
+static const struct lock_waited *find_held(const struct lock_waits *locks)
 {
-	for (size_t i = 0; signal && signal->locks && i < signal->locks->count; i++) {
-		const struct lock_waited *l = &signal->locks->items[i];
+	for (size_t i = 0; locks && i < locks->count; i++) {
+		const struct lock_waited *l = &locks->items[i];
 
 		if (l->pattern == LOCK_PATTERN_HERD ||
 		    (l->pattern == LOCK_PATTERN_LONG_HOLD && l->woken[0].tid))
@@ -273,7 +272,8 @@ static int describe_pattern(const struct lock_waited *l, const char *fn, char *t
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
 			   const struct lock_name *names, char *text, size_t space)
 {
-	const struct lock_waited *top = find_held(s->signals[SIGNAL_LOCK]);
+	const struct lock_waits *locks = lock_waits_of(s->signals);
+	const struct lock_waited *top = find_held(locks);
 	char pattern[300], lock[256];
 	const char *fn = NULL;
 
@@ -281,8 +281,7 @@ int session_locks_headline(const struct session_result *s, const struct lock_rel
 		return 0;
 	if (releases && top->woken[0].stack)
 		fn = releases[top->woken[0].stack - 1].fn;
-	lock_names_say(names ? &names[top - s->signals[SIGNAL_LOCK]->locks->items] : NULL, lock,
-		       sizeof(lock));
+	lock_names_say(names ? &names[top - locks->items] : NULL, lock, sizeof(lock));
 	describe_pattern(top, fn, pattern, sizeof(pattern));
 	return snprintf(text, space, "; %u threads waited %.1f s in all for %s%s", top->threads,
 			(double)top->total_ns / (double)NSEC_PER_SEC, lock, pattern);

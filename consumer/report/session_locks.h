@@ -20,7 +20,7 @@ struct lock_release {
 void session_locks_release(const struct stack *stack, const struct named_frame *frames, size_t n,
 			   struct lock_release *ret_release);
 
-/* Writes for which lock a stack of SIGNAL_LOCK stands; nothing of others. */
+/* Writes for which lock a stack of a thread that wakes stands; nothing of others. */
 void session_locks_write_stack(const struct stack *stack, struct jsonw *w);
 
 /*

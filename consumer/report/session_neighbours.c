@@ -5,13 +5,6 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
-const struct neighbours *session_neighbours_of(const struct session_result *s)
-{
-	const struct signal *signal = s->signals[SIGNAL_NEIGHBOURS];
-
-	return signal ? signal->neighbours : NULL;
-}
-
 /* Writes the CPU time and its share of the time of all CPUs. */
 static void write_time(const struct neighbours *n, uint64_t cpu_ns, struct jsonw *w)
 {
@@ -65,7 +58,7 @@ static void put_one(const struct neighbours *n, const struct neighbour_time *t,
 void session_neighbours_put(const struct session_result *s, const struct lines *lines,
 			    const struct event_subject *subject)
 {
-	const struct neighbours *n = session_neighbours_of(s);
+	const struct neighbours *n = neighbours_of(s->signals);
 
 	if (!n)
 		return;
@@ -104,7 +97,7 @@ static void write_cpu(const struct neighbours *n, struct jsonw *w)
 void session_neighbours_write_cpu(const struct session_result *s, struct jsonw *w)
 {
 	const struct signal *signal = s->signals[SIGNAL_NEIGHBOURS];
-	const struct neighbours *n = session_neighbours_of(s);
+	const struct neighbours *n = neighbours_of(s->signals);
 
 	if (n) {
 		write_cpu(n, w);

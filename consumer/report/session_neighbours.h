@@ -12,9 +12,6 @@
 
 struct jsonw;
 
-/* Returns the users of the CPUs; NULL: that was not counted. */
-const struct neighbours *session_neighbours_of(const struct session_result *s);
-
 /*
  * Writes one line for each named neighbour, the one with the most CPU time first, and one for all
  * the others. Writes none when nothing was counted.

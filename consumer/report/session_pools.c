@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/report/session_queue.h"
+#include "consumer/signals/look_coverage.h"
 #include "consumer/signals/thread_pools.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
@@ -96,8 +97,7 @@ static uint64_t find_condition_ns(const struct thread_pools *pools, size_t pool,
 void session_pools_put(const struct session_result *s, const struct wait_places *places,
 		       const struct lines *lines, const struct event_subject *subject)
 {
-	const struct signal *signal = s->signals[SIGNAL_POOLS];
-	const struct thread_pools *pools = signal ? signal->pools : NULL;
+	const struct thread_pools *pools = thread_pools_of(s->signals);
 
 	for (size_t i = 0; pools && i < pools->count; i++)
 		put_pool(&pools->items[i], find_condition_ns(pools, i, places), lines, subject);
@@ -105,18 +105,19 @@ void session_pools_put(const struct session_result *s, const struct wait_places 
 
 void session_pools_scale(struct session_result *s)
 {
-	struct signal *offcpu = s->signals[SIGNAL_OFFCPU], *pools = s->signals[SIGNAL_POOLS];
+	struct look_coverage *looks = look_coverage_of(s->signals);
+	const struct thread_pools *pools = thread_pools_of(s->signals);
 	int r;
 
-	if (!offcpu || !offcpu->taken || !pools || !pools->pools)
+	if (!looks || !pools)
 		return;
-	r = wait_scale_apply(&offcpu->taken->stacks, pools->pools, s->stop_ns - s->start_ns,
-			     &offcpu->taken->scale);
+	r = wait_scale_apply(&s->signals[SIGNAL_OFFCPU]->taken->stacks, pools,
+			     s->stop_ns - s->start_ns, &looks->scale);
 	if (r == 0)
-		offcpu->taken->unscaled = NULL;
+		looks->unscaled = NULL;
 	else
-		offcpu->taken->unscaled = r == -ENOMEM ? "there was no memory for it"
-						       : "the accounts of threads began too late";
+		looks->unscaled = r == -ENOMEM ? "there was no memory for it"
+					       : "the accounts of threads began too late";
 }
 
 /* Words for the waits that a stall may consist of; NULL: it does not. */
@@ -136,16 +137,16 @@ static const char *const waits[ACCOUNT_PARTS_] = {
 
 const uint64_t *session_pools_part_ns(const struct session_result *s)
 {
-	const struct signal *signal = s->signals[SIGNAL_POOLS];
+	const struct thread_pools *pools = thread_pools_of(s->signals);
 
-	return signal && signal->pools ? signal->pools->all.part_ns : NULL;
+	return pools ? pools->all.part_ns : NULL;
 }
 
 int session_pools_headline(const struct session_result *s, uint64_t condition_ns, char *text,
 			   size_t space)
 {
-	const struct signal *signal = s->signals[SIGNAL_POOLS];
-	const struct thread_pool *all = signal && signal->pools ? &signal->pools->all : NULL;
+	const struct thread_pools *pools = thread_pools_of(s->signals);
+	const struct thread_pool *all = pools ? &pools->all : NULL;
 	uint64_t ns = 0;
 	int part, n;
 

@@ -111,15 +111,10 @@ static void put_blamed(const struct queue_waits *q, const struct queue_blamed *o
 	event_line_end(lines, &w);
 }
 
-static const struct queue_waits *waits_of(const struct session_result *s)
-{
-	return s->signals[SIGNAL_RUNQ] ? s->signals[SIGNAL_RUNQ]->queue : NULL;
-}
-
 void session_queue_put(const struct session_result *s, const struct lines *lines,
 		       const struct event_subject *subject)
 {
-	const struct queue_waits *q = waits_of(s);
+	const struct queue_waits *q = queue_waits_of(s->signals);
 	uint64_t put = 0;
 
 	if (!q)
@@ -141,7 +136,7 @@ void session_queue_put(const struct session_result *s, const struct lines *lines
 
 int session_queue_headline(const struct session_result *s, char *text, size_t space)
 {
-	const struct queue_waits *q = waits_of(s);
+	const struct queue_waits *q = queue_waits_of(s->signals);
 	uint64_t all_ns = q ? queue_histogram_sum_ns(&q->pools.all.queue) : 0;
 	const struct queue_blamed *first = q ? q->blame.items : NULL;
 

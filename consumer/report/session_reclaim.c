@@ -145,15 +145,10 @@ static void put_more(const struct reclaim_lines *r, const struct reclaim_times *
 	event_line_end(r->lines, &w);
 }
 
-const struct reclaim_times *session_reclaim_times(const struct session_result *s)
-{
-	return s->signals[SIGNAL_RECLAIM] ? s->signals[SIGNAL_RECLAIM]->reclaim : NULL;
-}
-
 void session_reclaim_put(const struct session_result *s, const struct lines *lines,
 			 const struct event_subject *subject)
 {
-	const struct reclaim_times *all = session_reclaim_times(s);
+	const struct reclaim_times *all = reclaim_times_of(s->signals);
 	struct reclaim_lines r = { .lines = lines, .subject = subject, .disks = s->disks };
 
 	if (!all)

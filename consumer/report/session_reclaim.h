@@ -9,9 +9,6 @@
 #include "consumer/session/session_result.h"
 #include "consumer/signals/reclaim_times.h"
 
-/* Returns the times of the session; NULL: the signal `reclaim` was not wanted, or did not run. */
-const struct reclaim_times *session_reclaim_times(const struct session_result *s);
-
 /*
  * Writes the lines `reclaim`, `histogram` and `neighbour`; nothing where there are no times.
  */

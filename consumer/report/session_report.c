@@ -53,7 +53,7 @@ struct report {
 	struct rendering rendering;
 	struct known_wait wait; /* of the stack that is being written, where its threads wait */
 	struct jsonw tail;	/* of one line: what follows its frames */
-	struct lock_release *releases; /* owned; by stack of SIGNAL_LOCK; NULL: none */
+	struct lock_release *releases; /* owned; by stack of threads that wake; NULL: none */
 	struct lock_name *locks;       /* owned; of the locks; NULL: none */
 	size_t head_bytes;	       /* of a stack's first line, which has the longest head */
 	struct batch batch;
@@ -198,7 +198,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_u64(w, "weight_ns", stack->weight_ns);
 	}
 	write_wait(r, stack, w);
-	if (r->signal->id == SIGNAL_ONCPU)
+	if (r->signal->kind->stacks_of == STACKS_RUNNING)
 		session_calls_write(stack, w);
 	session_locks_write_stack(stack, w);
 	jsonw_string(w, "quality", frame_name_of_quality(quality));
@@ -299,14 +299,15 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 {
 	const struct named_frame *named = r->rendering.named;
 	const char *why;
+	bool wakes = r->signal->kind->stacks_of == STACKS_WAKING;
 
-	if (r->signal->id != SIGNAL_LOCK && stack->wait == WAIT_RUNS)
-		session_digest_add(&r->summary, stack, named, n);
+	if (!wakes && stack->wait == WAIT_RUNS)
+		session_digest_add(&r->summary, r->signal->id, stack, named, n);
 	else
 		session_digest_add_other(&r->summary, r->signal->id, stack, named, n);
-	if (r->signal->id == SIGNAL_LOCK && r->releases)
+	if (wakes && r->releases)
 		session_locks_release(stack, named, n, &r->releases[stack->number]);
-	if (r->signal->id != SIGNAL_LOCK && stack->wait != WAIT_RUNS) {
+	if (!wakes && stack->wait != WAIT_RUNS) {
 		known_wait_judge(stack, wait_objects_get(&r->signal->taken->objects, stack->on),
 				 named, n, &r->wait);
 		session_waits_add(&r->summary.waits, stack, &r->wait);
@@ -452,7 +453,7 @@ static void put_stacks(struct report *r, const struct signal *signal)
 	r->signal = signal;
 	if (stacks->count)
 		qsort(stacks->items, stacks->count, sizeof(struct stack *), by_weight);
-	if (signal->id == SIGNAL_LOCK)
+	if (signal->kind->stacks_of == STACKS_WAKING)
 		r->releases = calloc(stacks->count + 1, sizeof(*r->releases));
 	for (size_t i = 0; i < stacks->count; i++)
 		if (stacks->items[i]->wait == WAIT_RUNS)
@@ -462,7 +463,7 @@ static void put_stacks(struct report *r, const struct signal *signal)
 		if (stacks->items[i]->count)
 			put_stack(r, stacks->items[i]);
 	flush_batch(r);
-	if (signal->id == SIGNAL_OFFCPU)
+	if (signal->kind->stacks_of == STACKS_WAITING)
 		session_waits_count_threads(&r->summary.waits, stacks);
 }
 
@@ -485,8 +486,8 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		if (s->signals[i] && s->signals[i]->taken)
 			put_stacks(r, s->signals[i]);
-	if (s->signals[SIGNAL_LOCK] && s->signals[SIGNAL_LOCK]->locks)
-		condition_locks_mark(&r->summary.conditions, s->signals[SIGNAL_LOCK]->locks);
+	if (lock_waits_of(s->signals))
+		condition_locks_mark(&r->summary.conditions, lock_waits_of(s->signals));
 	wait_for_room(r);
 	session_lines_put(s, &r->summary.waits.places, lines, &r->subject);
 	r->locks = lock_names_read(s, symbols);

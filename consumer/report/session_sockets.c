@@ -54,11 +54,6 @@ struct socket_lines {
 	const struct socket_peers *peers;
 };
 
-const struct socket_peers *session_sockets_peers(const struct session_result *s)
-{
-	return s->signals[SIGNAL_SOCKET] ? s->signals[SIGNAL_SOCKET]->sockets : NULL;
-}
-
 void session_sockets_host(const struct socket_key *key, char text[SESSION_SOCKETS_ADDRESS_BYTES])
 {
 	if (!inet_ntop(key->family, key->address, text, SESSION_SOCKETS_ADDRESS_BYTES))
@@ -220,7 +215,7 @@ static void put_histogram(const struct socket_lines *l, const char *part,
 void session_sockets_put(const struct session_result *s, const struct lines *lines,
 			 const struct event_subject *subject)
 {
-	const struct socket_lines l = { lines, subject, session_sockets_peers(s) };
+	const struct socket_lines l = { lines, subject, socket_peers_of(s->signals) };
 	const struct socket_peer *all;
 
 	if (!l.peers)

@@ -11,9 +11,6 @@
 
 #define SESSION_SOCKETS_ADDRESS_BYTES 64
 
-/* Returns the session's sockets; NULL: nothing, or it did not look. */
-const struct socket_peers *session_sockets_peers(const struct session_result *s);
-
 /* Writes "10.0.0.5" or "::1", as in `address` of the lines. */
 void session_sockets_host(const struct socket_key *key, char text[SESSION_SOCKETS_ADDRESS_BYTES]);
 

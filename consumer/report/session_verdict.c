@@ -5,8 +5,6 @@
 #include <stdio.h>
 
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/lock_waits.h"
-#include "consumer/signals/long_waits.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
@@ -14,25 +12,11 @@
 /* Evidence that stands for less of the stalled time does not explain the stall. */
 #define EXPLAINED_MIN_PCT 25
 
-/* Looks that are further apart than this part of the session show little of shorter waits. */
-#define LOOKS_MIN 10
-
 static void write_phase(struct jsonw *w, const char *key, const struct ledger *l)
 {
 	jsonw_object(w, key);
 	jsonw_u64(w, "attempted", l->attempted);
 	jsonw_u64(w, "emitted", l->emitted);
-	jsonw_object_end(w);
-}
-
-static void write_lost(const struct ledger *l, struct jsonw *w)
-{
-	jsonw_u64(w, "attempted", l->attempted);
-	jsonw_u64(w, "emitted", l->emitted);
-	jsonw_object(w, "lost");
-	for (int i = 0; i < DROP_COUNT_; i++)
-		if (l->lost[i])
-			jsonw_u64(w, ledger_drop_name((enum drop)i), l->lost[i]);
 	jsonw_object_end(w);
 }
 
@@ -44,7 +28,7 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	for (int i = 0; i < PHASE_COUNT_; i++)
 		ledger_add(&all, &taken->phase[i]);
 	jsonw_object(w, rules_signal_name(s->id));
-	write_lost(&all, w);
+	ledger_write(&all, w);
 	for (int i = 0; i < PHASE_COUNT_; i++)
 		write_phase(w, stack_table_phase((enum phase)i), &taken->phase[i]);
 	if (taken->expected != UINT64_MAX) {
@@ -53,9 +37,9 @@ static void write_account(const struct signal *s, struct jsonw *w)
 		jsonw_null(w, "expected");
 		jsonw_string(w, "expected_reason", taken->expected_why);
 	}
-	if (s->looks && s->looks->left_out) {
+	if (taken->left_out) {
 		jsonw_object(w, "left_out");
-		jsonw_u64(w, "budget", s->looks->left_out);
+		jsonw_u64(w, "budget", taken->left_out);
 		jsonw_object_end(w);
 	}
 	jsonw_u64(w, "stacks", taken->stacks.count);
@@ -65,32 +49,22 @@ static void write_account(const struct signal *s, struct jsonw *w)
 }
 
 /* Writes how many threads, or waits, the session should have recorded, and how many it did. */
-static void write_plain(const struct signal *s, const struct ledger *ledger, struct jsonw *w)
+static void write_counted(const struct signal *s, struct jsonw *w)
 {
 	jsonw_object(w, rules_signal_name(s->id));
-	write_lost(ledger, w);
+	ledger_write(s->counted, w);
 	jsonw_object_end(w);
 }
 
-/*
- * The same of waits for locks, and beside it that of the stacks of those that woke, and that of
- * long waits of any kind.
- */
-static void write_locks(const struct signal *s, struct jsonw *w)
+/* Lets the kind write its ledger. Returns whether it did. */
+static bool write_own(const struct signal *s, struct jsonw *w)
 {
+	if (!s->kind || !s->kind->write_ledger || !s->evidence)
+		return false;
 	jsonw_object(w, rules_signal_name(s->id));
-	write_lost(&s->locks->ledger, w);
-	if (s->taken) {
-		jsonw_object(w, "wakers");
-		write_lost(&s->taken->phase[PHASE_DURING], w);
-		jsonw_object_end(w);
-	}
-	if (s->long_waits) {
-		jsonw_object(w, "long_waits");
-		write_lost(&s->long_waits->ledger, w);
-		jsonw_object_end(w);
-	}
+	s->kind->write_ledger(s, w);
 	jsonw_object_end(w);
+	return true;
 }
 
 /*
@@ -100,15 +74,15 @@ static void write_ledger(const struct session_result *s, struct ledger *ret_all,
 {
 	jsonw_object(w, "ledger");
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
-		if (s->signals[i] && s->signals[i]->threads)
-			write_plain(s->signals[i], s->signals[i]->threads, w);
-		if (s->signals[i] && s->signals[i]->locks)
-			write_locks(s->signals[i], w);
-		if (!s->signals[i] || !s->signals[i]->taken || s->signals[i]->locks)
+		const struct signal *signal = s->signals[i];
+
+		if (signal && signal->counted)
+			write_counted(signal, w);
+		if (!signal || write_own(signal, w) || !signal->taken)
 			continue;
-		write_account(s->signals[i], w);
+		write_account(signal, w);
 		for (int p = 0; p < PHASE_COUNT_; p++)
-			ledger_add(ret_all, &s->signals[i]->taken->phase[p]);
+			ledger_add(ret_all, &signal->taken->phase[p]);
 	}
 	jsonw_object_end(w);
 }
@@ -140,8 +114,7 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s)
  */
 static uint64_t find_waited_ns(const struct session_result *s, const struct summary *summary)
 {
-	const struct signal *runq = s->signals[SIGNAL_RUNQ];
-	const struct queue_waits *queue = runq ? runq->queue : NULL;
+	const struct queue_waits *queue = queue_waits_of(s->signals);
 	enum resource resource = s->reason.when.resource;
 	uint64_t looked_ns, exact_ns;
 
@@ -167,119 +140,43 @@ static uint64_t find_covered_ms(const struct session_result *s, const struct sum
 	return ns / NSEC_PER_MSEC;
 }
 
-/* Returns a ledger's losses to full tables. */
-static uint64_t lost_to_full(const struct ledger *l)
+/* Writes which of what the signal counts found no room. */
+static void say_full(const struct signal *s, char reason[LEDGER_REASON_BYTES])
 {
-	return ledger_lost(l) - l->lost[DROP_NO_MEMORY] - l->lost[DROP_END_UNSEEN];
-}
+	const struct ledger *l = s->counted;
 
-/* Writes why some of `what` are lost, where no table was full. */
-static bool say_not_full(const struct ledger *l, const char *what, char reason[LEDGER_REASON_BYTES])
-{
-	bool no_memory = l->lost[DROP_NO_MEMORY] > 0;
-
-	if (!ledger_lost(l) || lost_to_full(l))
-		return false;
-	snprintf(reason, LEDGER_REASON_BYTES, "%" PRIu64 " of %" PRIu64 " %s were not recorded: %s",
-		 ledger_lost(l), l->attempted, what,
-		 no_memory ? "the kernel had no memory for them at that moment"
-			   : "the kernel reported no end of them");
-	return true;
-}
-
-/* Whether a table of the signal `lock` had no room, of which the waits were read; then says so. */
-static bool lacks_lock_waits(const struct signal *lock, char reason[LEDGER_REASON_BYTES])
-{
-	if (say_not_full(&lock->locks->ledger, "waits for locks", reason))
-		return true;
-	if (ledger_lost(&lock->locks->ledger)) {
+	if (ledger_say_unrecorded(l, s->kind->counts, reason))
+		return;
+	if (l->lost[DROP_THREADS_FULL])
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " waits for locks are in no line: the table of "
-			 "locks was full (trocar-loader load --locks)",
-			 lost_to_full(&lock->locks->ledger), lock->locks->ledger.attempted);
-		return true;
-	}
-	if (lock->long_waits && say_not_full(&lock->long_waits->ledger, "long waits", reason))
-		return true;
-	if (lock->long_waits && ledger_lost(&lock->long_waits->ledger)) {
-		snprintf(
-			reason, LEDGER_REASON_BYTES,
-			"%" PRIu64 " of %" PRIu64 " long waits are in no wait chain: %s",
-			lost_to_full(&lock->long_waits->ledger), lock->long_waits->ledger.attempted,
-			lock->long_waits->ledger.lost[DROP_LONG_WAITS_FULL]
-				? "the table of long waits was full (trocar-loader load --long-waits)"
-				: "sessions hold as much memory as they may");
-		return true;
-	}
-	if (lock->taken && ledger_lost(&lock->taken->phase[PHASE_DURING])) {
+			 "%" PRIu64 " of %" PRIu64
+			 " %s have no time account: the table of threads was full "
+			 "(trocar-loader load --threads)",
+			 l->lost[DROP_THREADS_FULL], l->attempted, s->kind->counts);
+	else
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " stacks of those that ended waits for locks "
-			 "are lost",
-			 ledger_lost(&lock->taken->phase[PHASE_DURING]),
-			 lock->taken->phase[PHASE_DURING].attempted);
-		return true;
-	}
-	return false;
-}
-
-/* Whether a table of the kernel side had no room, so that evidence is missing; then says so. */
-static bool was_table_full(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
-{
-	const struct {
-		enum signal_bit signal;
-		const char *what, *table;
-	} counted[] = { { SIGNAL_POOLS, "threads", NULL },
-			{ SIGNAL_RUNQ, "waits for a CPU", NULL },
-			{ SIGNAL_SYSCALL, "waits in system calls", "table of system calls" },
-			{ SIGNAL_BLOCK, "requests to disks", "tables of requests" },
-			{ SIGNAL_SOCKET, "looks at sockets", "bounds of a look" },
-			{ SIGNAL_RECLAIM, "stretches of reclaim", "tables of reclaim" },
-			{ SIGNAL_NEIGHBOURS, "ms of CPU time",
-			  "table of cgroups that had the CPUs" } };
-	const struct signal *lock = s->signals[SIGNAL_LOCK];
-
-	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
-		const struct signal *signal = s->signals[counted[i].signal];
-		const struct ledger *l = signal ? signal->threads : NULL;
-
-		if (!l || !ledger_lost(l))
-			continue;
-		if (say_not_full(l, counted[i].what, reason))
-			return true;
-		if (l->lost[DROP_THREADS_FULL])
-			snprintf(reason, LEDGER_REASON_BYTES,
-				 "%" PRIu64 " of %" PRIu64
-				 " %s have no time account: the table of threads was full "
-				 "(trocar-loader load --threads)",
-				 l->lost[DROP_THREADS_FULL], l->attempted, counted[i].what);
-		else
-			snprintf(reason, LEDGER_REASON_BYTES,
-				 "%" PRIu64 " of %" PRIu64 " %s found no room in the %s",
-				 lost_to_full(l), l->attempted, counted[i].what, counted[i].table);
-		return true;
-	}
-	return lock && lock->locks && lacks_lock_waits(lock, reason);
+			 "%" PRIu64 " of %" PRIu64 " %s found no room in the %s",
+			 ledger_lost_to_full(l), l->attempted, s->kind->counts, s->kind->table);
 }
 
 /*
- * Whether the budget of the looks kept them so far apart that the session has hardly more than
- * LOOKS_MIN; then says so.
+ * Whether a table of the kernel side had no room, so that evidence is missing, or a kind misses
+ * some; then says so. Of several signals, the last has the sentence: threads without an account
+ * come before what is counted of them.
  */
-static bool were_looks_few(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
+static bool is_evidence_missing(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
 {
-	const struct signal *offcpu = s->signals[SIGNAL_OFFCPU];
-	const struct look_coverage *l = offcpu ? offcpu->looks : NULL;
-
-	if (!l || !l->skipped || l->longest_ns * LOOKS_MIN <= l->session_ns)
-		return false;
-	snprintf(reason, LEDGER_REASON_BYTES,
-		 "looks at its threads were up to %llu ms apart in %llu ms, so shorter waits are "
-		 "found by chance: their budget (--looks-permille %" PRIu64 ") left out %" PRIu64
-		 " of %" PRIu64 " passes",
-		 (unsigned long long)(l->longest_ns / NSEC_PER_MSEC),
-		 (unsigned long long)(l->session_ns / NSEC_PER_MSEC), l->permille, l->skipped,
-		 l->skipped + l->passes);
-	return true;
+	for (int i = SIGNAL_COUNT_; i-- > 0;)
+		if (s->signals[i] && s->signals[i]->counted && s->signals[i]->kind &&
+		    ledger_lost(s->signals[i]->counted)) {
+			say_full(s->signals[i], reason);
+			return true;
+		}
+	for (int i = SIGNAL_COUNT_; i-- > 0;)
+		if (s->signals[i] && s->signals[i]->kind && s->signals[i]->kind->lacks &&
+		    s->signals[i]->kind->lacks(s->signals[i], reason))
+			return true;
+	return false;
 }
 
 /* So small a part of the session's time is of no account. */
@@ -292,13 +189,15 @@ static bool were_looks_few(const struct session_result *s, char reason[LEDGER_RE
 static bool are_stacks_broken(const struct session_result *s, const struct summary *summary,
 			      char reason[LEDGER_REASON_BYTES])
 {
+	const struct signal *running = signals_of_stacks(s->signals, STACKS_RUNNING);
 	uint64_t few_ns = (s->stop_ns - s->start_ns) / 100 * FEW_PCT;
 
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		uint64_t broken = summary->samples[i][QUALITY_BROKEN],
 			 all = session_digest_samples(summary, (enum signal_bit)i);
 
-		if (broken * 2 <= all || (i != SIGNAL_ONCPU && summary->stood_ns[i] < few_ns))
+		if (broken * 2 <= all ||
+		    (s->signals[i] != running && summary->stood_ns[i] < few_ns))
 			continue;
 		snprintf(reason, LEDGER_REASON_BYTES,
 			 "%" PRIu64 " of %" PRIu64 " samples of the signal %s have a broken stack, "
@@ -313,7 +212,7 @@ static bool are_stacks_broken(const struct session_result *s, const struct summa
 static enum verdict judge_coverage(const struct session_result *s, const struct summary *summary,
 				   char reason[LEDGER_REASON_BYTES])
 {
-	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
+	const struct signal *oncpu = signals_of_stacks(s->signals, STACKS_RUNNING);
 	uint64_t stalled_ms = session_verdict_stalled_ms(s),
 		 covered_ms = find_covered_ms(s, summary);
 
@@ -326,7 +225,7 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			 s->left_out);
 		return VERDICT_PARTIAL;
 	}
-	if (was_table_full(s, reason) || were_looks_few(s, reason))
+	if (is_evidence_missing(s, reason))
 		return VERDICT_PARTIAL;
 	if (s->pre_limit == PRE_EVICTED)
 		return say_why(reason, VERDICT_PARTIAL,
@@ -349,7 +248,7 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 static enum verdict judge_signals(const struct session_result *s, const struct summary *summary,
 				  const struct ledger *all, char reason[LEDGER_REASON_BYTES])
 {
-	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
+	const struct signal *oncpu = signals_of_stacks(s->signals, STACKS_RUNNING);
 	bool missing = false;
 	enum verdict verdict;
 

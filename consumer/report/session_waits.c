@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/sampling/wait_objects.h"
+#include "consumer/signals/look_coverage.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -34,11 +35,12 @@ void session_waits_done(struct session_waits *s)
 void session_waits_set_phases(struct session_waits *s, const struct session_result *r)
 {
 	const struct signal *offcpu = r->signals[SIGNAL_OFFCPU];
+	const struct look_coverage *looks = look_coverage_of(r->signals);
 	uint64_t calm_ms = r->pre_ms - MIN(r->pre_ms, r->onset_ms);
 
 	s->during_ms = (r->stop_ns - r->start_ns) / NSEC_PER_MSEC;
-	if (offcpu && offcpu->taken && offcpu->taken->phase[PHASE_BEFORE].attempted)
-		s->calm_ms = MIN(calm_ms, offcpu->taken->calm_ns / NSEC_PER_MSEC);
+	if (looks && offcpu->taken->phase[PHASE_BEFORE].attempted)
+		s->calm_ms = MIN(calm_ms, looks->calm_ns / NSEC_PER_MSEC);
 }
 
 static uint64_t key_of(const struct known_wait *wait)

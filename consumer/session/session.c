@@ -327,22 +327,15 @@ static uint64_t find_settle_ns(const struct session *s)
 	return ns;
 }
 
-static void end_signal(struct sessions *all, struct session *s, int id)
+static void end_signals(struct sessions *all, struct session *s, bool first)
 {
-	struct signal *signal = s->result->signals[id];
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
 
-	if (signal && signal->kind && signal->kind->end)
-		signal->kind->end(signal, &all->host, &s->target);
-}
-
-/* Neighbours first: it finds cgroups by processes in them, and the others name and add them alike.
- */
-static void end_signals(struct sessions *all, struct session *s)
-{
-	end_signal(all, s, SIGNAL_NEIGHBOURS);
-	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		if (i != SIGNAL_NEIGHBOURS)
-			end_signal(all, s, i);
+		if (signal && signal->kind && signal->kind->end &&
+		    signal->kind->ends_first == first)
+			signal->kind->end(signal, &all->host, &s->target);
+	}
 }
 
 void session_end(struct sessions *all, struct session *s)
@@ -356,7 +349,8 @@ void session_end(struct sessions *all, struct session *s)
 	s->result->by_process = s->target.only_tgid || s->target.only_rule || s->target.by_process;
 	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_SEQ_CST);
 	s->result->stop_ns = s->target.stop_ns = clock_mono_ns();
-	end_signals(all, s);
+	end_signals(all, s, true);
+	end_signals(all, s, false);
 	sampler_capture_end(all->sampler);
 	s->settled_ns = s->target.stop_ns + find_settle_ns(s);
 	if (cgroup_names_await(&s->names, all->host.cgroups))

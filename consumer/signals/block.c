@@ -111,10 +111,10 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 	else if (block_requests_make(&s->before, &now, slot_nest_holds, &nest, &s->requests) < 0)
 		signal->why = no_memory;
 	else
-		signal->block = &s->requests;
+		signal->evidence = &s->requests;
 	neighbour_rows_ask(s->requests.neighbours, s->requests.n_neighbours,
 			   sizeof(*s->requests.neighbours), target->names, host->cgroups);
-	signal->threads = signal->block ? &s->requests.ledger : NULL;
+	signal->counted = signal->evidence ? &s->requests.ledger : NULL;
 	signal_programs_drop(host->programs, SIGNAL_BLOCK);
 	block_maps_forget(&now);
 	block_maps_forget(&s->before);
@@ -145,21 +145,22 @@ static uint64_t sum_open(const struct block_requests *all)
 static void write_block(const struct signal *signal, struct jsonw *w)
 {
 	const struct block *s = (const struct block *)signal;
+	const struct block_requests *all = signal->evidence;
 	struct block_times sum;
 
-	if (!signal->block) {
+	if (!all) {
 		jsonw_null(w, "block");
 		jsonw_string(w, "block_reason", signal->why);
 		return;
 	}
-	sum = block_requests_sum(signal->block);
+	sum = block_requests_sum(all);
 	jsonw_object(w, "block");
 	jsonw_u64(w, "requests", sum.requests);
 	jsonw_u64(w, "bytes", sum.bytes);
 	jsonw_u64(w, "queue_ms", sum.queue_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "service_ms", sum.service_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "longest_ms", sum.longest_ns / NSEC_PER_MSEC);
-	jsonw_u64(w, "open", sum_open(signal->block));
+	jsonw_u64(w, "open", sum_open(all));
 	if (sum.errors)
 		jsonw_u64(w, "errors", sum.errors);
 	if (s->late_ms)
@@ -169,6 +170,8 @@ static void write_block(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind block_kind = {
 	.id = SIGNAL_BLOCK,
+	.counts = "requests to disks",
+	.table = "tables of requests",
 	.is_auto = is_auto,
 	.create = create_block,
 	.destroy = destroy_block,

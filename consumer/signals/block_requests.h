@@ -14,6 +14,7 @@
 #include "consumer/signals/block_maps.h"
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/neighbour_rows.h"
+#include "consumer/signals/signals.h"
 
 #define BLOCK_DISKS	 16 /* pairs of a disk and an operation with a line; the rest is one sum */
 #define BLOCK_NEIGHBOURS 5  /* pairs of a disk and a cgroup with a line; likewise */
@@ -81,5 +82,12 @@ uint64_t block_requests_size_bytes(unsigned int size);
 
 /* Returns the sum over all disks and operations, without histograms. */
 struct block_times block_requests_sum(const struct block_requests *all);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline const struct block_requests *
+block_requests_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_BLOCK);
+}
 
 #endif

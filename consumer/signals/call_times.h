@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/signals/signals.h"
 #include "consumer/signals/thread_accounts.h"
 
 /* One system call. */
@@ -48,5 +49,11 @@ int call_times_end(const struct pinned_maps *pins, uint32_t slot, const struct c
 
 /* Frees its members. */
 void call_times_done(struct call_times *times);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline const struct call_times *call_times_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_SYSCALL);
+}
 
 #endif

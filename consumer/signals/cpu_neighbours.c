@@ -24,7 +24,7 @@ static const char not_yet[] = "the session has not begun";
 static const char no_ticks[] = "no CPU has a sampling event";
 static const char no_memory[] = "there was no memory for the other cgroups";
 
-static struct cpu_neighbours *neighbours_of(struct signal *s)
+static struct cpu_neighbours *cpu_neighbours_of(struct signal *s)
 {
 	return (struct cpu_neighbours *)s;
 }
@@ -48,7 +48,7 @@ static struct signal *create_neighbours(const struct signal_host *host,
 
 static void destroy_neighbours(struct signal *signal)
 {
-	struct cpu_neighbours *s = neighbours_of(signal);
+	struct cpu_neighbours *s = cpu_neighbours_of(signal);
 
 	neighbour_counts_done(&s->counts);
 	neighbours_done(&s->found);
@@ -69,7 +69,7 @@ static size_t count_ticking(const struct signal_host *host, const char **ret_why
 static void begin_neighbours(struct signal *signal, const struct signal_host *host,
 			     const struct signal_target *target)
 {
-	struct cpu_neighbours *s = neighbours_of(signal);
+	struct cpu_neighbours *s = cpu_neighbours_of(signal);
 	const char *why;
 
 	if (!count_ticking(host, &why)) {
@@ -94,13 +94,13 @@ static void close_ledger(struct cpu_neighbours *s)
 	s->ledger.attempted = n->own_ns / NSEC_PER_MSEC + n->others_ns / NSEC_PER_MSEC;
 	ledger_lose(&s->ledger, DROP_NEIGHBOURS_FULL, lost_ms, short_ms);
 	s->ledger.emitted = s->ledger.attempted - lost_ms;
-	s->signal.threads = &s->ledger;
-	s->signal.neighbours = n;
+	s->signal.counted = &s->ledger;
+	s->signal.evidence = &s->found;
 }
 
-static struct neighbours_of of_target(const struct signal_target *target)
+static struct neighbours_target of_target(const struct signal_target *target)
 {
-	return (struct neighbours_of){
+	return (struct neighbours_target){
 		.cgroup_id = target->cgroup_id,
 		.cgroup = target->cgroup,
 		.slot = target->slot,
@@ -108,12 +108,15 @@ static struct neighbours_of of_target(const struct signal_target *target)
 	};
 }
 
-/* Called while the CPUs still tick at the full rate. */
+/*
+ * Called while the CPUs still tick at the full rate. It finds cgroups by processes in them, and the
+ * signals that end after it name and add them alike.
+ */
 static void end_neighbours(struct signal *signal, const struct signal_host *host,
 			   const struct signal_target *target)
 {
-	struct cpu_neighbours *s = neighbours_of(signal);
-	const struct neighbours_of of = of_target(target);
+	struct cpu_neighbours *s = cpu_neighbours_of(signal);
+	const struct neighbours_target of = of_target(target);
 	const char *why;
 
 	if (!s->begin_ns)
@@ -127,8 +130,8 @@ static void end_neighbours(struct signal *signal, const struct signal_host *host
 static void close_neighbours(struct signal *signal, const struct signal_host *host,
 			     const struct signal_target *target)
 {
-	struct cpu_neighbours *s = neighbours_of(signal);
-	const struct neighbours_of of = of_target(target);
+	struct cpu_neighbours *s = cpu_neighbours_of(signal);
+	const struct neighbours_target of = of_target(target);
 
 	if (neighbours_close(host->cgroups, &of, &s->found) < 0)
 		signal->why = no_memory;
@@ -138,6 +141,9 @@ static void close_neighbours(struct signal *signal, const struct signal_host *ho
 
 const struct signal_kind cpu_neighbours_kind = {
 	.id = SIGNAL_NEIGHBOURS,
+	.ends_first = true,
+	.counts = "ms of CPU time",
+	.table = "table of cgroups that had the CPUs",
 	.is_auto = is_auto,
 	.create = create_neighbours,
 	.destroy = destroy_neighbours,

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
 /*
@@ -42,6 +43,37 @@ void ledger_lose(struct ledger *l, enum drop full, uint64_t lost, uint64_t no_me
 	no_memory = MIN(no_memory, lost);
 	l->lost[DROP_NO_MEMORY] += no_memory;
 	l->lost[full] += lost - no_memory;
+}
+
+uint64_t ledger_lost_to_full(const struct ledger *l)
+{
+	return ledger_lost(l) - l->lost[DROP_NO_MEMORY] - l->lost[DROP_END_UNSEEN];
+}
+
+bool ledger_say_unrecorded(const struct ledger *l, const char *what,
+			   char ret_reason[LEDGER_REASON_BYTES])
+{
+	bool no_memory = l->lost[DROP_NO_MEMORY] > 0;
+
+	if (!ledger_lost(l) || ledger_lost_to_full(l))
+		return false;
+	snprintf(ret_reason, LEDGER_REASON_BYTES,
+		 "%" PRIu64 " of %" PRIu64 " %s were not recorded: %s", ledger_lost(l),
+		 l->attempted, what,
+		 no_memory ? "the kernel had no memory for them at that moment"
+			   : "the kernel reported no end of them");
+	return true;
+}
+
+void ledger_write(const struct ledger *l, struct jsonw *w)
+{
+	jsonw_u64(w, "attempted", l->attempted);
+	jsonw_u64(w, "emitted", l->emitted);
+	jsonw_object(w, "lost");
+	for (int i = 0; i < DROP_COUNT_; i++)
+		if (l->lost[i])
+			jsonw_u64(w, ledger_drop_name((enum drop)i), l->lost[i]);
+	jsonw_object_end(w);
 }
 
 void ledger_add(struct ledger *a, const struct ledger *b)

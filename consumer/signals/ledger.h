@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ledger.h: computes a session's ledger and verdict from counts. Pure.
+ * ledger.h: computes a session's ledger and verdict from counts, and writes them. Pure.
  *
  * attempted = emitted + the sum of lost holds by construction: ledger_close assigns missing samples
  * to the reasons that the kernel counted, in their order; a rest without a counter is
@@ -13,6 +13,10 @@
 #include <stdint.h>
 
 #include "shared/abi/abi.h"
+
+struct jsonw;
+
+#define LEDGER_REASON_BYTES 256
 
 /* attempted = emitted + the sum of lost. */
 struct ledger {
@@ -42,6 +46,19 @@ uint64_t ledger_lost(const struct ledger *l);
  */
 void ledger_lose(struct ledger *l, enum drop full, uint64_t lost, uint64_t no_memory);
 
+/* Returns how many of the losses found no room in a table. */
+uint64_t ledger_lost_to_full(const struct ledger *l);
+
+/*
+ * Writes a sentence on the losses where none of them is of a full table; `what` names what is
+ * counted, "long waits". Returns whether it wrote one.
+ */
+bool ledger_say_unrecorded(const struct ledger *l, const char *what,
+			   char ret_reason[LEDGER_REASON_BYTES]);
+
+/* Writes `attempted`, `emitted` and `lost`. */
+void ledger_write(const struct ledger *l, struct jsonw *w);
+
 /* Adds b to a. */
 void ledger_add(struct ledger *a, const struct ledger *b);
 
@@ -52,8 +69,6 @@ enum verdict {
 };
 
 const char *ledger_verdict_name(enum verdict verdict);
-
-#define LEDGER_REASON_BYTES 256
 
 /*
  * Returns complete: nothing lost and no silent gap; partial: some lost, or a gap; inconclusive:

@@ -5,6 +5,8 @@
  * programs for the session: that of the time accounts (bpf/time/account.bpf.c), which knows since
  * when a thread waits, and one at each wake-up (bpf/locks/lock.bpf.c).
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "consumer/io/turn.h"
@@ -182,7 +184,7 @@ static void end_long_waits(struct lock *s, const struct signal_host *host,
 		s->reading = long_waits_open();
 	if (accounts && s->reading &&
 	    long_waits_take(TAKE_PTR(s->reading), &source, &s->long_waits) == 0)
-		s->signal.long_waits = &s->long_waits;
+		s->waits.long_waits = &s->long_waits;
 }
 
 static void end_lock(struct signal *signal, const struct signal_host *host,
@@ -195,10 +197,10 @@ static void end_lock(struct signal *signal, const struct signal_host *host,
 	s->hold.shared = target->shared && !target->only_tgid;
 	if (!s->hold.shared &&
 	    lock_waits_end(host->pins, target->slot, target->only_tgid, &s->before, &s->waits) == 0)
-		signal->locks = &s->waits;
+		signal->evidence = &s->waits;
 	else if (!s->hold.shared)
 		signal->why = unreadable;
-	if (signal->locks)
+	if (signal->evidence)
 		end_long_waits(s, host, target);
 	drop_programs(s, host, true);
 	lock_maps_forget(&s->before);
@@ -298,20 +300,86 @@ static void write_lock(const struct signal *signal, struct jsonw *w)
 {
 	const struct lock *s = (const struct lock *)signal;
 
-	if (!signal->locks) {
+	if (!signal->evidence) {
 		accounts_hold_write_missing(&s->hold, signal, "locks", "locks_reason", w);
 		return;
 	}
 	jsonw_object(w, "locks");
-	write_sums(signal->locks, w);
+	write_sums(&s->waits, w);
 	if (s->hold.late_ms)
 		jsonw_u64(w, "late_ms", s->hold.late_ms);
-	write_long_waits(signal->long_waits, w);
+	write_long_waits(s->waits.long_waits, w);
 	jsonw_object_end(w);
+}
+
+/*
+ * Writes the ledger of the waits, and beside it that of the stacks of those that woke, and that of
+ * long waits of any kind.
+ */
+static void write_ledger(const struct signal *signal, struct jsonw *w)
+{
+	const struct lock_waits *waits = signal->evidence;
+
+	ledger_write(&waits->ledger, w);
+	if (signal->taken) {
+		jsonw_object(w, "wakers");
+		ledger_write(&signal->taken->phase[PHASE_DURING], w);
+		jsonw_object_end(w);
+	}
+	if (waits->long_waits) {
+		jsonw_object(w, "long_waits");
+		ledger_write(&waits->long_waits->ledger, w);
+		jsonw_object_end(w);
+	}
+}
+
+static bool lacks_long_waits(const struct long_waits *waits, char reason[LEDGER_REASON_BYTES])
+{
+	const struct ledger *l = &waits->ledger;
+
+	if (!ledger_lost(l))
+		return false;
+	if (ledger_say_unrecorded(l, "long waits", reason))
+		return true;
+	snprintf(reason, LEDGER_REASON_BYTES,
+		 "%" PRIu64 " of %" PRIu64 " long waits are in no wait chain: %s",
+		 ledger_lost_to_full(l), l->attempted,
+		 l->lost[DROP_LONG_WAITS_FULL]
+			 ? "the table of long waits was full (trocar-loader load --long-waits)"
+			 : "sessions hold as much memory as they may");
+	return true;
+}
+
+static bool lacks_waits(const struct signal *signal, char reason[LEDGER_REASON_BYTES])
+{
+	const struct lock_waits *waits = signal->evidence;
+	const struct ledger *stacks;
+
+	if (!waits)
+		return false;
+	if (ledger_say_unrecorded(&waits->ledger, "waits for locks", reason))
+		return true;
+	if (ledger_lost(&waits->ledger)) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " waits for locks are in no line: the table of "
+			 "locks was full (trocar-loader load --locks)",
+			 ledger_lost_to_full(&waits->ledger), waits->ledger.attempted);
+		return true;
+	}
+	if (waits->long_waits && lacks_long_waits(waits->long_waits, reason))
+		return true;
+	stacks = signal->taken ? &signal->taken->phase[PHASE_DURING] : NULL;
+	if (!stacks || !ledger_lost(stacks))
+		return false;
+	snprintf(reason, LEDGER_REASON_BYTES,
+		 "%" PRIu64 " of %" PRIu64 " stacks of those that ended waits for locks are lost",
+		 ledger_lost(stacks), stacks->attempted);
+	return true;
 }
 
 const struct signal_kind lock_kind = {
 	.id = SIGNAL_LOCK,
+	.stacks_of = STACKS_WAKING,
 	.is_auto = is_auto,
 	.create = create_lock,
 	.destroy = destroy_lock,
@@ -322,4 +390,6 @@ const struct signal_kind lock_kind = {
 	.is_settled = is_settled,
 	.close = close_lock,
 	.write = write_lock,
+	.write_ledger = write_ledger,
+	.lacks = lacks_waits,
 };

@@ -13,8 +13,10 @@
 
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/lock_maps.h"
+#include "consumer/signals/signals.h"
 #include "shared/abi/abi.h"
 
+struct long_waits;
 struct module;
 
 #define LOCK_WAITS_NAMED  64 /* locks; the rest is one without a name */
@@ -84,7 +86,8 @@ struct lock_waits {
 	uint64_t wakers_lost;	  /* long waits without room for their waker */
 	struct lock_record *open; /* owned; the waits that were not over at the end, by thread */
 	size_t n_open;
-	struct slot_locks lost; /* waits without room in the kernel side */
+	struct slot_locks lost;		     /* waits without room in the kernel side */
+	const struct long_waits *long_waits; /* of any kind; borrowed. NULL: they were not read */
 };
 
 /*
@@ -111,5 +114,11 @@ const char *lock_waits_waker(uint32_t kind);
 const char *lock_waits_pattern(enum lock_pattern pattern);
 
 void lock_waits_done(struct lock_waits *waits);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline struct lock_waits *lock_waits_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_LOCK);
+}
 
 #endif

@@ -178,7 +178,8 @@ static int list_times(const struct reading *r, const struct neighbour_counts *c,
  * Has the paths looked for; for a cgroup that may be gone, the levels above it. The first are
  * looked for by a process in them, the others are found where their paths are known.
  */
-static void ask_paths(struct neighbours *n, struct cgroups *cgroups, const struct neighbours_of *of)
+static void ask_paths(struct neighbours *n, struct cgroups *cgroups,
+		      const struct neighbours_target *of)
 {
 	for (size_t i = 0; i < n->count; i++) {
 		struct neighbour_time *t = &n->items[i];
@@ -224,7 +225,7 @@ static int read_cpus(const struct pinned_maps *pins, const struct neighbour_coun
 }
 
 static int find_neighbours(const struct pinned_maps *pins, struct cgroups *cgroups,
-			   const struct neighbours_of *of, const struct neighbour_counts *c,
+			   const struct neighbours_target *of, const struct neighbour_counts *c,
 			   struct neighbours *n)
 {
 	_cleanup_(reading_done) struct reading reading = {};
@@ -246,7 +247,7 @@ static int find_neighbours(const struct pinned_maps *pins, struct cgroups *cgrou
 }
 
 void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
-		    const struct neighbours_of *of, struct neighbour_counts *counts,
+		    const struct neighbours_target *of, struct neighbour_counts *counts,
 		    struct neighbours *ret_found)
 {
 	struct neighbours found = {};
@@ -261,7 +262,7 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
  * Whether the cgroup is the session's or below it. Where neither its path is known nor one between
  * the two, the slot of its watch decides. Of the root only the processes in it are meant.
  */
-static bool is_own(struct cgroups *cgroups, const struct neighbours_of *of,
+static bool is_own(struct cgroups *cgroups, const struct neighbours_target *of,
 		   const struct neighbour_time *t)
 {
 	const char *path;
@@ -278,8 +279,8 @@ static bool is_own(struct cgroups *cgroups, const struct neighbours_of *of,
 }
 
 /* Takes the session's own out of the list, and adds its times by CPU to own_ns. */
-static void take_own(struct neighbours *n, struct cgroups *cgroups, const struct neighbours_of *of,
-		     uint64_t *own_ns)
+static void take_own(struct neighbours *n, struct cgroups *cgroups,
+		     const struct neighbours_target *of, uint64_t *own_ns)
 {
 	size_t others = 0;
 
@@ -307,7 +308,8 @@ static void add_time(void *sum, const void *more)
 	to->comm[0] = '\0';
 }
 
-static void make_rows(struct neighbours *n, struct cgroups *cgroups, const struct neighbours_of *of)
+static void make_rows(struct neighbours *n, struct cgroups *cgroups,
+		      const struct neighbours_target *of)
 {
 	static const struct neighbour_rows_kind kind = {
 		.bytes = sizeof(struct neighbour_time),
@@ -333,7 +335,8 @@ static void make_rows(struct neighbours *n, struct cgroups *cgroups, const struc
 			n->items[i].row.path = strdup("/");
 }
 
-int neighbours_close(struct cgroups *cgroups, const struct neighbours_of *of, struct neighbours *n)
+int neighbours_close(struct cgroups *cgroups, const struct neighbours_target *of,
+		     struct neighbours *n)
 {
 	_cleanup_free_ uint64_t *own_ns = calloc(MAX(n->by_cpu.cpus, 1u), sizeof(*own_ns));
 

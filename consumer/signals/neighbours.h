@@ -16,6 +16,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/neighbour_cpus.h"
 #include "consumer/signals/neighbour_rows.h"
+#include "consumer/signals/signals.h"
 
 #define NEIGHBOURS_NAMED 8 /* those with the most CPU time; the rest is one sum */
 
@@ -69,7 +70,7 @@ struct neighbours {
 };
 
 /* The session's cgroup. */
-struct neighbours_of {
+struct neighbours_target {
 	uint64_t cgroup_id;
 	const char *cgroup; /* path */
 	uint32_t slot;
@@ -88,17 +89,24 @@ void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *r
  * had the most time each with a process that was seen in it. Release with neighbours_done.
  */
 void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
-		    const struct neighbours_of *of, struct neighbour_counts *counts,
+		    const struct neighbours_target *of, struct neighbour_counts *counts,
 		    struct neighbours *ret_found);
 
 /* Takes the session's own cgroups out, and makes the rows of the others, once. 0 or -ENOMEM.
  */
-int neighbours_close(struct cgroups *cgroups, const struct neighbours_of *of, struct neighbours *n);
+int neighbours_close(struct cgroups *cgroups, const struct neighbours_target *of,
+		     struct neighbours *n);
 
 /* Frees the members of `counts`. */
 void neighbour_counts_done(struct neighbour_counts *counts);
 
 /* Frees the members of `n`. */
 void neighbours_done(struct neighbours *n);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline const struct neighbours *neighbours_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_NEIGHBOURS);
+}
 
 #endif

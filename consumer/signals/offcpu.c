@@ -6,12 +6,15 @@
  * thread's stacks is the time that it waited, and one that slept through the whole session weighs
  * exactly as long as the session.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/sampling/looks.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/signals/look_coverage.h"
 #include "consumer/signals/offcpu_before.h"
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/timeline.h"
@@ -19,6 +22,9 @@
 #include "shared/tools/macro.h"
 
 #define THREADS_MAX 65536 /* with waits that a session follows at a time */
+
+/* Looks that are further apart than this part of the session show little of shorter waits. */
+#define LOOKS_MIN 10
 
 /* A session with such a signal waits so long for its last look. */
 #define SETTLE_MS 500
@@ -110,7 +116,8 @@ static struct signal *create_offcpu(const struct signal_host *host,
 	stack_table_init(&s->taken.stacks, host->stacks);
 	wait_objects_init(&s->taken.objects);
 	idmap_init(&s->threads, THREADS_MAX);
-	s->taken.unscaled = unscaled;
+	s->looks.unscaled = unscaled;
+	s->signal.evidence = &s->looks;
 	s->taken.expected = UINT64_MAX;
 	s->taken.expected_why = no_expectation;
 	return &s->signal;
@@ -411,7 +418,6 @@ static void begin_offcpu(struct signal *signal, const struct signal_host *host,
 	host->pins->slots[target->slot].looked = 1;
 	s->held = true;
 	s->looks.permille = host->looks->permille;
-	signal->looks = &s->looks;
 	s->before_ns = target->start_ns;
 	s->first_pass = looks_hold(host->looks);
 	offcpu_before_begin(&s->before, host, target, &s->taken);
@@ -453,6 +459,8 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 	offcpu_before_passed(&s->before, true);
 	if (s->looks.passes)
 		s->taken.expected = ledger_of(s)->attempted + s->looks.left_out;
+	s->taken.left_out = s->looks.left_out;
+	s->looks.calm_ns = s->before.calm_ns;
 	signal_target_name_cgroups(&s->taken.stacks, host, target);
 	free_threads(s);
 }
@@ -486,17 +494,38 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 	jsonw_milli(w, "cpu_ms", (int64_t)(s->cpu_ns / 1000));
 	jsonw_milli(w, "free_cpu_ms", (int64_t)(s->free_ns / 1000));
 	offcpu_before_write(&s->before, w);
-	if (s->taken.unscaled)
-		jsonw_string(w, "unscaled", s->taken.unscaled);
+	if (s->looks.unscaled)
+		jsonw_string(w, "unscaled", s->looks.unscaled);
 	else
-		wait_scale_write(&s->taken.scale, w);
+		wait_scale_write(&s->looks.scale, w);
 	if (s->taken.objects.left_out)
 		jsonw_u64(w, "on_left_out", s->taken.objects.left_out);
 	jsonw_object_end(w);
 }
 
+/*
+ * Whether the budget of the looks kept them so far apart that the session has hardly more than
+ * LOOKS_MIN.
+ */
+static bool lacks_looks(const struct signal *signal, char reason[LEDGER_REASON_BYTES])
+{
+	const struct look_coverage *l = signal->evidence;
+
+	if (!l->skipped || l->longest_ns * LOOKS_MIN <= l->session_ns)
+		return false;
+	snprintf(reason, LEDGER_REASON_BYTES,
+		 "looks at its threads were up to %llu ms apart in %llu ms, so shorter waits are "
+		 "found by chance: their budget (--looks-permille %" PRIu64 ") left out %" PRIu64
+		 " of %" PRIu64 " passes",
+		 (unsigned long long)(l->longest_ns / NSEC_PER_MSEC),
+		 (unsigned long long)(l->session_ns / NSEC_PER_MSEC), l->permille, l->skipped,
+		 l->skipped + l->passes);
+	return true;
+}
+
 const struct signal_kind offcpu_kind = {
 	.id = SIGNAL_OFFCPU,
+	.stacks_of = STACKS_WAITING,
 	.auto_why = "auto: where threads wait explains what no stack of what ran shows",
 	.is_auto = is_auto,
 	.create = create_offcpu,
@@ -509,4 +538,5 @@ const struct signal_kind offcpu_kind = {
 	.close = close_offcpu,
 	.write_start = write_start,
 	.write = write_offcpu,
+	.lacks = lacks_looks,
 };

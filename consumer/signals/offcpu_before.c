@@ -49,7 +49,7 @@ static void put_phase(struct offcpu_before *b, const struct stack_sample *h, enu
 	if (from_ns >= to_ns)
 		return;
 	if (phase == PHASE_BEFORE)
-		b->taken->calm_ns = MAX(b->taken->calm_ns, b->onset_ns - from_ns);
+		b->calm_ns = MAX(b->calm_ns, b->onset_ns - from_ns);
 	/* A wait that goes through a phase between two looks was seen by them. */
 	looks = wait_recorder_count(b->recorder, from_ns, to_ns, &cut);
 	looks = MAX(looks, 1ull);

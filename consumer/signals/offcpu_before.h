@@ -19,8 +19,9 @@ struct offcpu_before {
 	struct processes *processes;	    /* borrowed */
 	struct idmap open;		    /* tid -> copy of the open wait, owned */
 	uint64_t from_ns, onset_ns, to_ns;  /* where the phases begin, and the last ends */
-	uint64_t last_ns;		    /* when the recorder's last pass began; 0: none did */
-	uint64_t passes, cut;		    /* of the recorder, in these phases */
+	uint64_t calm_ns;     /* of the phase before: its end back to its first wait */
+	uint64_t last_ns;     /* when the recorder's last pass began; 0: none did */
+	uint64_t passes, cut; /* of the recorder, in these phases */
 };
 
 /*

@@ -368,6 +368,7 @@ static void close_oncpu(struct signal *signal, const struct signal_host *host,
 
 const struct signal_kind oncpu_kind = {
 	.id = SIGNAL_ONCPU,
+	.stacks_of = STACKS_RUNNING,
 	.auto_why = "auto: what runs on the CPUs explains every resource in part",
 	.is_auto = is_auto,
 	.create = create_oncpu,

@@ -85,8 +85,8 @@ static void end_pools(struct signal *signal, const struct signal_host *host,
 		s->threads.emitted = accounts->count;
 		ledger_lose(&s->threads, DROP_THREADS_FULL, accounts->lost, accounts->no_memory);
 		s->threads.attempted = accounts->count + accounts->lost;
-		signal->pools = &s->grouped;
-		signal->threads = &s->threads;
+		signal->evidence = &s->grouped;
+		signal->counted = &s->threads;
 	} else if (accounts) {
 		signal->why = no_memory;
 	}
@@ -113,12 +113,12 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 {
 	const struct pools *s = (const struct pools *)signal;
 
-	if (!signal->pools) {
+	if (!signal->evidence) {
 		accounts_hold_write_missing(&s->hold, signal, "pools", "pools_reason", w);
 		return;
 	}
 	jsonw_object(w, "pools");
-	write_sums(&signal->pools->all, w);
+	write_sums(&s->grouped.all, w);
 	jsonw_u64(w, "from_mono_ns", s->from_ns);
 	jsonw_u64(w, "to_mono_ns", s->to_ns);
 	jsonw_u64(w, "read_us", s->read_ns / NSEC_PER_USEC);
@@ -129,6 +129,7 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind pools_kind = {
 	.id = SIGNAL_POOLS,
+	.counts = "threads",
 	.auto_why = "auto: at a stall, and for who asks, what runs on the CPUs, who gives them up, "
 		    "and what the threads wait for",
 	.is_auto = is_auto,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "consumer/signals/queue_blame.h"
+#include "consumer/signals/signals.h"
 #include "consumer/signals/thread_pools.h"
 
 #define QUEUE_LONGEST 10 /* of threads, the longest wait of each */
@@ -32,5 +33,11 @@ uint64_t queue_waits_own_ns(const struct queue_waits *q);
 
 /* The same behind other cgroups, by name or not. */
 uint64_t queue_waits_others_ns(const struct queue_waits *q);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline const struct queue_waits *queue_waits_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_RUNQ);
+}
 
 #endif

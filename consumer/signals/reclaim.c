@@ -118,10 +118,10 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 	else if (reclaim_times_make(&s->before, &now, slot_nest_holds, &nest, &s->times) < 0)
 		signal->why = no_memory;
 	else
-		signal->reclaim = &s->times;
+		signal->evidence = &s->times;
 	neighbour_rows_ask(s->times.neighbours, s->times.n_neighbours, sizeof(*s->times.neighbours),
 			   target->names, host->cgroups);
-	signal->threads = signal->reclaim ? &s->times.ledger : NULL;
+	signal->counted = signal->evidence ? &s->times.ledger : NULL;
 	signal_programs_drop(host->programs, SIGNAL_RECLAIM);
 	reclaim_maps_forget(&now);
 	reclaim_maps_forget(&s->before);
@@ -152,7 +152,7 @@ static void write_kinds(const struct reclaim *s, struct jsonw *w)
 			jsonw_string(w, "throttle_reason", no_pauses);
 			continue;
 		}
-		jsonw_u64(w, key, reclaim_times_ns(s->signal.reclaim, kind) / NSEC_PER_MSEC);
+		jsonw_u64(w, key, reclaim_times_ns(&s->times, kind) / NSEC_PER_MSEC);
 	}
 }
 
@@ -161,23 +161,23 @@ static void write_reclaim(const struct signal *signal, struct jsonw *w)
 	const struct reclaim *s = (const struct reclaim *)signal;
 	struct reclaim_time sum;
 
-	if (!signal->reclaim) {
+	if (!signal->evidence) {
 		jsonw_null(w, "reclaim");
 		jsonw_string(w, "reclaim_reason", signal->why);
 		return;
 	}
-	sum = reclaim_times_sum(signal->reclaim);
+	sum = reclaim_times_sum(&s->times);
 	jsonw_object(w, "reclaim");
 	write_kinds(s, w);
-	jsonw_u64(w, "from_mono_ns", signal->reclaim->from_ns);
-	jsonw_u64(w, "to_mono_ns", signal->reclaim->to_ns);
+	jsonw_u64(w, "from_mono_ns", s->times.from_ns);
+	jsonw_u64(w, "to_mono_ns", s->times.to_ns);
 	jsonw_u64(w, "stretches", sum.count);
 	jsonw_u64(w, "open", sum.open);
 	jsonw_u64(w, "reclaimed_bytes", sum.pages * (uint64_t)sysconf(_SC_PAGESIZE));
 	if (sum.orphans)
 		jsonw_u64(w, "orphans", sum.orphans);
-	if (signal->reclaim->awake)
-		jsonw_u64(w, "awake", signal->reclaim->awake);
+	if (s->times.awake)
+		jsonw_u64(w, "awake", s->times.awake);
 	if (s->late_ms)
 		jsonw_u64(w, "late_ms", s->late_ms);
 	jsonw_object_end(w);
@@ -185,6 +185,8 @@ static void write_reclaim(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind reclaim_kind = {
 	.id = SIGNAL_RECLAIM,
+	.counts = "stretches of reclaim",
+	.table = "tables of reclaim",
 	.is_auto = is_auto,
 	.create = create_reclaim,
 	.destroy = destroy_reclaim,

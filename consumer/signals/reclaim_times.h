@@ -14,6 +14,7 @@
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/neighbour_rows.h"
 #include "consumer/signals/reclaim_maps.h"
+#include "consumer/signals/signals.h"
 
 #define RECLAIM_PARTS	   12 /* pairs of a kind and a disk with a line; the rest is one sum */
 #define RECLAIM_NEIGHBOURS 5  /* cgroups with a line; likewise */
@@ -82,5 +83,12 @@ struct reclaim_time reclaim_times_sum(const struct reclaim_times *all);
 
 /* Returns for how long a neighbour looked for memory: all kinds but the pauses of writers. */
 uint64_t reclaim_times_search_ns(const struct reclaim_neighbour *n);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline const struct reclaim_times *
+reclaim_times_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_RECLAIM);
+}
 
 #endif

@@ -78,7 +78,7 @@ static void close_ledger(struct runq *s, const struct thread_accounts *accounts)
 	ledger_lose(&s->ledger, DROP_THREADS_FULL, accounts->losses.unqueued,
 		    accounts->losses.no_memory);
 	s->ledger.attempted = s->ledger.emitted + accounts->losses.unqueued;
-	s->signal.threads = &s->ledger;
+	s->signal.counted = &s->ledger;
 }
 
 static bool prepare_runq(struct signal *signal, const struct signal_host *host,
@@ -98,7 +98,7 @@ static void end_runq(struct signal *signal, const struct signal_host *host,
 		queue_waits_find_longest(accounts, &s->waits);
 		queue_blame_end(host, target, &s->before, &s->waits.blame);
 		close_ledger(s, accounts);
-		signal->queue = &s->waits;
+		signal->evidence = &s->waits;
 	} else if (accounts) {
 		signal->why = no_memory;
 	}
@@ -143,12 +143,12 @@ static void write_runq(const struct signal *signal, struct jsonw *w)
 {
 	const struct runq *s = (const struct runq *)signal;
 
-	if (!signal->queue) {
+	if (!signal->evidence) {
 		accounts_hold_write_missing(&s->hold, signal, "runq", "runq_reason", w);
 		return;
 	}
 	jsonw_object(w, "runq");
-	write_sums(signal->queue, w);
+	write_sums(&s->waits, w);
 	if (s->hold.late_ms)
 		jsonw_u64(w, "late_ms", s->hold.late_ms);
 	jsonw_object_end(w);
@@ -156,6 +156,7 @@ static void write_runq(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind runq_kind = {
 	.id = SIGNAL_RUNQ,
+	.counts = "waits for a CPU",
 	.is_auto = is_auto,
 	.create = create_runq,
 	.destroy = destroy_runq,

@@ -32,6 +32,15 @@ uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *re
 	return wanted;
 }
 
+struct signal *signals_of_stacks(struct signal *const signals[SIGNAL_COUNT_],
+				 enum signal_stacks_of stacks_of)
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (signals[i] && signals[i]->kind && signals[i]->kind->stacks_of == stacks_of)
+			return signals[i];
+	return NULL;
+}
+
 struct signal *signals_new(enum signal_bit id, const struct signal_host *host,
 			   const struct signal_target *target)
 {

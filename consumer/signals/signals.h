@@ -15,30 +15,20 @@
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/trigger_reason.h"
-#include "consumer/signals/wait_scale.h"
 #include "shared/rules/rules.h"
 
-struct block_requests;
-struct call_times;
 struct cgroups;
 struct counter_history;
 struct jsonw;
-struct lock_waits;
-struct long_waits;
 struct look_pass;
 struct look_seen;
 struct looks;
-struct neighbours;
 struct pinned_maps;
 struct process;
-struct queue_waits;
-struct reclaim_times;
 struct recorder;
 struct sampler;
 struct signal_programs;
 struct socket_passes;
-struct socket_peers;
-struct thread_pools;
 struct timeline;
 struct wait_recorder;
 
@@ -79,61 +69,51 @@ struct signal_target {
 	struct cgroup_names *names; /* of the session; NULL: none are kept */
 };
 
-/* How thick looks at threads came, of a signal that takes stacks by them. */
-struct look_coverage {
-	uint64_t passes;     /* that were made */
-	uint64_t skipped;    /* that the budget left out */
-	uint64_t left_out;   /* looks at threads that these would have made */
-	uint64_t longest_ns; /* between two passes */
-	uint64_t session_ns; /* how long the session lasted */
-	uint64_t permille;   /* of a CPU: the budget */
-};
-
 /* Stacks and their ledger, for signals that take stacks. */
 struct signal_stacks {
 	struct stack_table stacks;
 	struct ledger phase[PHASE_COUNT_];
 	/* samples in `during` that the kernel's own figures call for; ~0: not known */
 	uint64_t expected;
-	uint64_t nameless;	     /* stacks that were written without names, to save bytes */
 	const char *expected_why;    /* why it is not known: a literal */
+	uint64_t left_out;	     /* samples that a budget left out */
+	uint64_t nameless;	     /* stacks that were written without names, to save bytes */
 	struct wait_objects objects; /* what the threads of the stacks wait on */
-	/* Of the phase before: its end back to where the first wait that looks found begins. */
-	uint64_t calm_ns;
-	/* What the weights were scaled by; set before the report writes. */
-	struct wait_scale scale;
-	const char *unscaled; /* why they were not: a literal; NULL: they were */
 };
 
 struct signal {
 	const struct signal_kind *kind; /* NULL: this version has no program for it */
 	enum signal_bit id;
-	const char *why;	     /* why it does not run: a literal; NULL: it runs */
-	const char *partly;	     /* why it runs on some CPUs only: a literal; NULL: on all */
-	bool unattached;	     /* it runs, and yet `attach` is to be called again */
-	struct signal_stacks *taken; /* owned; NULL: it takes no stacks */
-	uint32_t settle_ms;	     /* how long after its end the session waits for it at least */
-	/* Both owned by the kind; NULL: it has no accounts of threads, or not yet. */
-	const struct thread_pools *pools;
-	const struct ledger *threads;	     /* what it counts, where that is no stacks */
-	const struct queue_waits *queue;     /* owned by the kind; NULL: it has none, or not yet */
-	struct lock_waits *locks;	     /* the same of waits for locks, with their ledger */
-	const struct call_times *calls;	     /* likewise */
-	const struct block_requests *block;  /* likewise */
-	const struct socket_peers *sockets;  /* likewise */
-	const struct reclaim_times *reclaim; /* likewise */
-	const struct neighbours *neighbours; /* likewise */
-	const struct look_coverage *looks;   /* likewise, where it looks */
-	const struct long_waits *long_waits; /* likewise */
+	const char *why;    /* why it does not run: a literal; NULL: it runs */
+	const char *partly; /* why it runs on some CPUs only: a literal; NULL: on all */
+	bool unattached;    /* it runs, and yet `attach` is to be called again */
+	uint32_t settle_ms; /* how long after its end the session waits for it at least */
+	/* The rest is owned by the kind; NULL: there is none, or not yet. */
+	struct signal_stacks *taken;
+	const struct ledger *counted; /* what it counts, where that is no stacks */
+	/* What else it has gathered, for the report: a struct that the kind's own files know. */
+	void *evidence;
+};
+
+/* What the threads of a signal's stacks do. */
+enum signal_stacks_of {
+	STACKS_NONE,	/* it takes none */
+	STACKS_RUNNING, /* they run: a stack stands for CPU time */
+	STACKS_WAITING, /* they wait, and a stack stands for the time */
+	STACKS_WAKING,	/* they end the waits of others: a stack stands for no time */
 };
 
 /*
- * One kind of signal. A kind's own struct begins with its struct signal. Every call after the first
- * four members may be NULL.
+ * One kind of signal. A kind's own struct begins with its struct signal. Every call after `create`
+ * and `destroy` may be NULL.
  */
 struct signal_kind {
 	enum signal_bit id;
-	const char *auto_why; /* sentence of session.start where "auto" chose this kind */
+	enum signal_stacks_of stacks_of;
+	bool ends_first;      /* at the end of a session it comes before the others */
+	const char *auto_why; /* sentence of session.start where "auto" chose this kind; NULL */
+	/* Words of the verdict: what `counted` counts, and what had no room for it. */
+	const char *counts, *table;
 
 	/* Returns whether "auto" chooses it for a trigger. */
 	bool (*is_auto)(const struct trigger_reason *reason);
@@ -196,8 +176,22 @@ struct signal_kind {
 	/* Writes its keys of session.start. */
 	void (*write_start)(const struct signal *s, struct jsonw *w);
 
-	/* Writes its keys of session.end beside ledger and stacks. Report thread. */
+	/* The rest is called on the report thread. */
+
+	/* Writes its keys of session.end beside ledger and stacks. */
 	void (*write)(const struct signal *s, struct jsonw *w);
+
+	/*
+	 * Writes the members of its object in `ledger`, where it has evidence; its stacks then
+	 * count in no sum. NULL: it is written as the others are.
+	 */
+	void (*write_ledger)(const struct signal *s, struct jsonw *w);
+
+	/*
+	 * Returns whether evidence is missing, beside what `counted` has lost, and writes a
+	 * sentence on it.
+	 */
+	bool (*lacks)(const struct signal *s, char ret_reason[LEDGER_REASON_BYTES]);
 };
 
 /*
@@ -208,6 +202,18 @@ uint32_t signals_asked(const struct rule *rule, const struct trigger_reason *rea
 
 /* Returns the bits of the signals that a session for `rule` (may be NULL) and `reason` wants. */
 uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *reason);
+
+/* Returns the evidence of one of a session's signals; NULL: it has none, or there is no such one.
+ */
+static inline void *signals_evidence(struct signal *const signals[SIGNAL_COUNT_],
+				     enum signal_bit id)
+{
+	return signals[id] ? signals[id]->evidence : NULL;
+}
+
+/* Returns that of a session's signals whose stacks are of such threads; NULL: there is none. */
+struct signal *signals_of_stacks(struct signal *const signals[SIGNAL_COUNT_],
+				 enum signal_stacks_of stacks_of);
 
 /*
  * Creates the signal of a bit. Where this version has no program for it, the signal only reports

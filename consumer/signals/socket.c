@@ -214,8 +214,8 @@ static void end_sockets(struct signal *signal, const struct signal_host *host,
 				   &s->peers) < 0)
 		signal->why = no_memory;
 	else
-		signal->sockets = &s->peers;
-	signal->threads = signal->sockets ? &s->peers.ledger : NULL;
+		signal->evidence = &s->peers;
+	signal->counted = signal->evidence ? &s->peers.ledger : NULL;
 	if (s->attached)
 		signal_programs_drop(host->programs, SIGNAL_SOCKET);
 	socket_passes_drop(host->sockets, &s->watcher);
@@ -249,7 +249,7 @@ static void write_counts(const struct socket_peers *peers, struct jsonw *w)
 static void write_sockets(const struct signal *signal, struct jsonw *w)
 {
 	const struct sockets *s = (const struct sockets *)signal;
-	const struct socket_peers *peers = signal->sockets;
+	const struct socket_peers *peers = signal->evidence;
 
 	if (!peers) {
 		jsonw_null(w, "sockets");
@@ -273,6 +273,8 @@ static void write_sockets(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind socket_kind = {
 	.id = SIGNAL_SOCKET,
+	.counts = "looks at sockets",
+	.table = "bounds of a look",
 	.is_auto = is_auto,
 	.create = create_sockets,
 	.destroy = destroy_sockets,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "consumer/signals/ledger.h"
+#include "consumer/signals/signals.h"
 #include "consumer/signals/socket_maps.h"
 #include "consumer/signals/socket_view.h"
 
@@ -48,5 +49,12 @@ void socket_peers_done(struct socket_peers *peers);
 const struct socket_peer *socket_peers_find(const struct socket_peers *peers, enum socket_way way,
 					    uint8_t family, const uint8_t address[16],
 					    uint16_t port);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline const struct socket_peers *
+socket_peers_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_SOCKET);
+}
 
 #endif

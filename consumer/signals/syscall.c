@@ -107,7 +107,7 @@ static void close_ledger(struct system_calls *s, const struct thread_accounts *a
 		    accounts->losses.calls_no_memory);
 	l->attempted = l->emitted + ledger_lost(l);
 	s->full_ns = accounts->losses.calls_full_ns;
-	s->signal.threads = l;
+	s->signal.counted = l;
 }
 
 static bool prepare_calls(struct signal *signal, const struct signal_host *host,
@@ -128,7 +128,7 @@ static void end_calls(struct signal *signal, const struct signal_host *host,
 	if (accounts && call_times_end(host->pins, target->slot, &s->before,
 				       accounts_hold_before(&s->hold), accounts, &s->times) == 0) {
 		close_ledger(s, accounts);
-		signal->calls = &s->times;
+		signal->evidence = &s->times;
 	} else if (accounts) {
 		signal->why = unreadable;
 	}
@@ -158,7 +158,7 @@ static void write_calls(const struct signal *signal, struct jsonw *w)
 {
 	const struct system_calls *s = (const struct system_calls *)signal;
 
-	if (!signal->calls) {
+	if (!signal->evidence) {
 		accounts_hold_write_missing(&s->hold, signal, "syscall", "syscall_reason", w);
 		return;
 	}
@@ -171,6 +171,8 @@ static void write_calls(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind syscall_kind = {
 	.id = SIGNAL_SYSCALL,
+	.counts = "waits in system calls",
+	.table = "table of system calls",
 	.is_auto = is_auto,
 	.create = create_calls,
 	.destroy = destroy_calls,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "consumer/signals/queue_histogram.h"
+#include "consumer/signals/signals.h"
 #include "consumer/signals/thread_accounts.h"
 
 #define THREAD_POOLS_NAMED 32 /* the rest is one pool without a name */
@@ -57,5 +58,12 @@ uint64_t thread_pools_waited_ns(const struct thread_pool *pool);
 
 /* Returns the word of a part in the lines: "running", "lock", ... */
 const char *thread_pools_part(enum account_part part);
+
+/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+static inline const struct thread_pools *
+thread_pools_of(struct signal *const signals[SIGNAL_COUNT_])
+{
+	return signals_evidence(signals, SIGNAL_POOLS);
+}
 
 #endif

@@ -58,7 +58,7 @@ static struct findings found(const struct memory *m, uint64_t written, uint64_t 
 
 	assert_true(block && facts);
 	set_facts(facts, m);
-	block->block = &all;
+	block->evidence = &all;
 	session->signals[SIGNAL_BLOCK] = block;
 	session->facts = facts;
 	s.part_ns[ACCOUNT_IO] = s.found.time_ns[FINDINGS_WAITING] = 4 * NSEC_PER_SEC;

@@ -31,8 +31,8 @@ static struct findings search(const struct block_requests *all, const struct cal
 
 	assert_true(block && syscall);
 	summary.waits = waits;
-	block->block = all;
-	syscall->calls = calls;
+	block->evidence = (void *)all;
+	syscall->evidence = (void *)calls;
 	session->signals[SIGNAL_BLOCK] = block;
 	session->signals[SIGNAL_SYSCALL] = syscall;
 	session->stop_ns = session->start_ns + 2 * NSEC_PER_SEC;

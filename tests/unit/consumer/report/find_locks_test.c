@@ -47,14 +47,14 @@ static struct passed pass(uint64_t io_ms, enum lock_pattern pattern)
 		chains_testing_wait(&waits, 80, ACCOUNT_IO, 100, 100 + io_ms, 0);
 	assert_int_equal(chains_make(&waits.all, &locks, NULL, NULL, &summary.chains), 0);
 	session->signals[SIGNAL_LOCK] = signals_new(SIGNAL_LOCK, &host, &target);
-	session->signals[SIGNAL_LOCK]->locks = &locks;
+	session->signals[SIGNAL_LOCK]->evidence = &locks;
 	s.part_ns[ACCOUNT_LOCK] = s.found.time_ns[FINDINGS_WAITING] = 3 * NSEC_PER_SEC;
 	find_locks_pass(&s);
 	passed = (struct passed){ s.part_ns[ACCOUNT_IO], s.part_ns[ACCOUNT_QUEUE],
 				  s.part_ns[ACCOUNT_LOCK] };
 	assert_int_equal(passed.io_ns, s.passed_ns[ACCOUNT_IO]);
 	assert_int_equal(passed.queue_ns, s.passed_ns[ACCOUNT_QUEUE]);
-	session->signals[SIGNAL_LOCK]->locks = NULL;
+	session->signals[SIGNAL_LOCK]->evidence = NULL;
 	session_result_free(session);
 	chains_done(&summary.chains);
 	return passed;

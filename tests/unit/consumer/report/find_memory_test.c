@@ -24,7 +24,7 @@ static struct findings search(const struct reclaim_times *all, uint64_t *ret_io_
 	struct findings_search s = { .session = session, .summary = &summary };
 
 	assert_non_null(reclaim);
-	reclaim->reclaim = all;
+	reclaim->evidence = (void *)all;
 	session->signals[SIGNAL_RECLAIM] = reclaim;
 	session->stop_ns = session->start_ns + 2 * NSEC_PER_SEC;
 	s.part_ns[ACCOUNT_MEMORY] = 2 * NSEC_PER_SEC;

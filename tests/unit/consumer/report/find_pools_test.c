@@ -44,7 +44,7 @@ static void test_says(void **state)
 	const struct finding *f = &s.found.items[0];
 
 	assert_non_null(socket);
-	socket->sockets = &peers;
+	socket->evidence = &peers;
 	session->signals[SIGNAL_SOCKET] = socket;
 	s.found.time_ns[FINDINGS_SESSION] = 2500 * NSEC_PER_MSEC;
 	memset(&summary, 0, sizeof(summary));

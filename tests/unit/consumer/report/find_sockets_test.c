@@ -32,7 +32,7 @@ static struct findings found(const struct socket_peers *peers, bool waits)
 	struct findings_search s = { .session = session, .summary = &summary };
 
 	assert_non_null(signal);
-	signal->sockets = peers;
+	signal->evidence = (void *)peers;
 	session->signals[SIGNAL_SOCKET] = signal;
 	memset(&summary, 0, sizeof(summary));
 	if (waits) {

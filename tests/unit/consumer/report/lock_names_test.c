@@ -66,7 +66,7 @@ static struct session_result *new_session(void)
 	s->signals[SIGNAL_LOCK] = signals_new(SIGNAL_LOCK, &host, &target);
 	assert_non_null(s->signals[SIGNAL_LOCK]);
 	waits = (struct lock_waits){ .items = items };
-	s->signals[SIGNAL_LOCK]->locks = &waits;
+	s->signals[SIGNAL_LOCK]->evidence = &waits;
 	report_testing_begin(1u << 20, 8192, 12);
 	return s;
 }
@@ -253,7 +253,7 @@ static void test_none(void **state)
 	struct session_result *s = new_session();
 
 	assert_null(lock_names_read(s, report_testing_symbols));
-	s->signals[SIGNAL_LOCK]->locks = NULL;
+	s->signals[SIGNAL_LOCK]->evidence = NULL;
 	assert_null(lock_names_read(s, report_testing_symbols));
 	session_result_free(s);
 }

@@ -22,8 +22,8 @@ static struct session_result *new_session(const struct call_times *times,
 
 	assert_non_null(signal);
 	signal->why = NULL;
-	signal->calls = times;
-	signal->threads = ledger;
+	signal->evidence = (void *)times;
+	signal->counted = ledger;
 	s->signals[SIGNAL_SYSCALL] = signal;
 	report_testing_begin(1u << 20, 8192, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);

@@ -21,8 +21,8 @@ static struct session_result *new_session(void)
 
 	assert_non_null(signal);
 	signal->why = NULL;
-	signal->locks = &no_locks;
-	signal->long_waits = &waits.all;
+	no_locks.long_waits = &waits.all;
+	signal->evidence = &no_locks;
 	s->signals[SIGNAL_LOCK] = signal;
 	s->start_ns = 0;
 	s->stop_ns = NSEC_PER_SEC;
@@ -39,8 +39,7 @@ static json_object *report(struct session_result *s)
 
 	report_testing_report(s);
 	all = report_testing_finish();
-	s->signals[SIGNAL_LOCK]->locks = NULL;
-	s->signals[SIGNAL_LOCK]->long_waits = NULL;
+	s->signals[SIGNAL_LOCK]->evidence = NULL;
 	session_result_free(s);
 	return all;
 }

@@ -44,7 +44,7 @@ static void add(const char *fn, const char *module, uint64_t weight, enum phase 
 	s->count = 1;
 	s->phase = (uint8_t)phase;
 	strcpy(s->comm, "web");
-	session_digest_add(&summary, s, frames, 3);
+	session_digest_add(&summary, SIGNAL_ONCPU, s, frames, 3);
 	assert_true(stack_count < ARRAY_SIZE(stacks));
 	stacks[stack_count++] = s;
 }
@@ -126,7 +126,7 @@ static void add_broken(const char *module, const char *why, uint64_t count)
 	};
 	struct stack s = { .user_frames = 1, .count = count, .phase = PHASE_DURING };
 
-	session_digest_add(&summary, &s, frames, 1);
+	session_digest_add(&summary, SIGNAL_ONCPU, &s, frames, 1);
 }
 
 /* What stacks are worth, by module, and the sentences that help. */
@@ -178,7 +178,7 @@ static void test_ends_in_leaf(void **state)
 	json_object *root, *broken, *quality;
 
 	session_digest_meet(&summary, &walked);
-	session_digest_add(&summary, &walked, &frame, 1);
+	session_digest_add(&summary, SIGNAL_ONCPU, &walked, &frame, 1);
 	root = write_out();
 	broken = json_object_object_get(root, "modules_broken");
 	assert_string_equal(text(json_object_array_get_idx(broken, 0), "reason"), "leaf");
@@ -205,8 +205,8 @@ static void test_before_table(void **state)
 	never.tgid = 8;
 	session_digest_meet(&summary, &early);
 	session_digest_meet(&summary, &walked);
-	session_digest_add(&summary, &early, &frame, 1);
-	session_digest_add(&summary, &walked, &frame, 1);
+	session_digest_add(&summary, SIGNAL_ONCPU, &early, &frame, 1);
+	session_digest_add(&summary, SIGNAL_ONCPU, &walked, &frame, 1);
 	root = write_out();
 	broken = json_object_object_get(root, "modules_broken");
 	assert_int_equal(json_object_array_length(broken), 1);
@@ -215,7 +215,7 @@ static void test_before_table(void **state)
 	json_object_put(root);
 	/* A process without a table is another case, of the same module. */
 	session_digest_meet(&summary, &never);
-	session_digest_add(&summary, &never, &frame, 1);
+	session_digest_add(&summary, SIGNAL_ONCPU, &never, &frame, 1);
 	root = write_out();
 	broken = json_object_object_get(root, "modules_broken");
 	assert_int_equal(json_object_array_length(broken), 2);
@@ -240,7 +240,7 @@ static void test_no_place(void **state)
 	json_object *root, *broken, *advice;
 
 	add_broken("/usr/lib/libbar2.so", NULL, 20);
-	session_digest_add(&summary, &s, &frame, 1);
+	session_digest_add(&summary, SIGNAL_ONCPU, &s, &frame, 1);
 	root = write_out();
 	broken = json_object_object_get(root, "modules_broken");
 	assert_string_equal(text(json_object_array_get_idx(broken, 1), "reason"), "no_place");
@@ -285,8 +285,8 @@ static void test_self(void **state)
 	struct stack s = { .kernel_frames = 2, .weight_ns = 5, .count = 1, .phase = PHASE_DURING };
 	json_object *root;
 
-	session_digest_add(&summary, &s, frames, 2);
-	session_digest_add(&summary, &s, frames, 0);
+	session_digest_add(&summary, SIGNAL_ONCPU, &s, frames, 2);
+	session_digest_add(&summary, SIGNAL_ONCPU, &s, frames, 0);
 	root = write_out();
 	assert_string_equal(
 		text(json_object_array_get_idx(json_object_object_get(root, "top"), 0), "fn"),

@@ -101,8 +101,8 @@ static void test_chain(void **state)
 	json_object *all, *finding, *selector;
 
 	wait_for_writer();
-	new_signal(s, SIGNAL_LOCK)->locks = &locks;
-	s->signals[SIGNAL_LOCK]->long_waits = &waits.all;
+	new_signal(s, SIGNAL_LOCK)->evidence = &locks;
+	locks.long_waits = &waits.all;
 	finding = first_of(end_of(s, &all));
 	assert_string_equal(get(finding, "cause"), "lock_held");
 	assert_int_equal(number(finding, "explains_ms"), 3000);
@@ -115,8 +115,7 @@ static void test_chain(void **state)
 	assert_string_equal(get(selector, "type"), "chain");
 	assert_int_equal(number(selector, "chain"), number(finding, "chain"));
 	json_object_put(all);
-	s->signals[SIGNAL_LOCK]->locks = NULL;
-	s->signals[SIGNAL_LOCK]->long_waits = NULL;
+	s->signals[SIGNAL_LOCK]->evidence = NULL;
 	session_result_free(s);
 }
 
@@ -137,7 +136,7 @@ static void test_queue(void **state)
 	sum->queue.behind_ns[QUEUE_OTHERS] = NSEC_PER_SEC;
 	sum->queue.behind_ns[QUEUE_SIBLINGS] = NSEC_PER_SEC / 2;
 	sum->queue.behind_ns[QUEUE_UNSEEN] = NSEC_PER_SEC / 2;
-	new_signal(s, SIGNAL_RUNQ)->queue = &q;
+	new_signal(s, SIGNAL_RUNQ)->evidence = &q;
 	end = end_of(s, &all);
 	assert_string_equal(get(first_of(end), "cause"), "cpu_neighbour");
 	assert_int_equal(number(first_of(end), "explains_ms"), 1000);
@@ -145,7 +144,7 @@ static void test_queue(void **state)
 	assert_int_equal(number(end, "waited_ms"), 2000);
 	assert_true(json_object_get_double(json_object_object_get(end, "unexplained")) == 0.25);
 	json_object_put(all);
-	s->signals[SIGNAL_RUNQ]->queue = NULL;
+	s->signals[SIGNAL_RUNQ]->evidence = NULL;
 	session_result_free(s);
 }
 
@@ -175,14 +174,14 @@ static void test_queue_by_process(void **state)
 		sum->part_ns[ACCOUNT_QUEUE] = NSEC_PER_SEC;
 		sum->queue.behind_ns[QUEUE_SIBLINGS] = NSEC_PER_SEC;
 		s->by_process = rows[i].by_process;
-		new_signal(s, SIGNAL_RUNQ)->queue = &q;
+		new_signal(s, SIGNAL_RUNQ)->evidence = &q;
 		end = end_of(s, &all);
 		snprintf(says, sizeof(says), "its threads waited 1.0 s for CPUs that %s",
 			 rows[i].whose);
 		assert_string_equal(get(first_of(end), "cause"), rows[i].cause);
 		assert_string_equal(get(first_of(end), "says"), says);
 		json_object_put(all);
-		s->signals[SIGNAL_RUNQ]->queue = NULL;
+		s->signals[SIGNAL_RUNQ]->evidence = NULL;
 		session_result_free(s);
 	}
 }
@@ -196,12 +195,12 @@ static void test_nothing_unusual(void **state)
 
 	pools.all.wall_ns = 20 * NSEC_PER_SEC;
 	pools.all.part_ns[ACCOUNT_IO] = NSEC_PER_SEC / 6;
-	new_signal(s, SIGNAL_POOLS)->pools = &pools;
+	new_signal(s, SIGNAL_POOLS)->evidence = &pools;
 	end = end_of(s, &all);
 	assert_null(first_of(end));
 	assert_int_equal(number(end, "waited_ms"), 166);
 	json_object_put(all);
-	s->signals[SIGNAL_POOLS]->pools = NULL;
+	s->signals[SIGNAL_POOLS]->evidence = NULL;
 	session_result_free(s);
 }
 
@@ -226,7 +225,7 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 	struct jsonw w;
 	uint64_t ms;
 
-	new_signal(s, SIGNAL_LOCK)->locks = &locks;
+	new_signal(s, SIGNAL_LOCK)->evidence = &locks;
 	assert_int_equal(session_digest_init(&summary), 0);
 	summary.waits.during_ms = summary.waits.calm_ms = 2000;
 	session_waits_add(&summary.waits, &stack, &wait);
@@ -242,7 +241,7 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 	json_object_put(end);
 	jsonw_done(&w);
 	session_digest_done(&summary);
-	s->signals[SIGNAL_LOCK]->locks = NULL;
+	s->signals[SIGNAL_LOCK]->evidence = NULL;
 	session_result_free(s);
 	json_object_put(report_testing_finish());
 	return ms;
@@ -275,13 +274,13 @@ static void test_halts(void **state)
 
 		pools.all.wall_ns = pools.all.part_ns[rows[i].part] = 2 * NSEC_PER_SEC;
 		pools.all.threads = 1;
-		new_signal(s, SIGNAL_POOLS)->pools = &pools;
+		new_signal(s, SIGNAL_POOLS)->evidence = &pools;
 		end = end_of(s, &all);
 		assert_string_equal(get(first_of(end), "cause"), rows[i].cause);
 		assert_string_equal(get(first_of(end), "says"), rows[i].says);
 		assert_int_equal(number(end, "waited_ms"), 2000);
 		json_object_put(all);
-		s->signals[SIGNAL_POOLS]->pools = NULL;
+		s->signals[SIGNAL_POOLS]->evidence = NULL;
 		session_result_free(s);
 	}
 }

@@ -21,7 +21,7 @@ static struct session_result *new_session(struct lock_waits *waits)
 	assert_non_null(signal);
 	if (waits)
 		signal->why = NULL;
-	signal->locks = waits;
+	signal->evidence = waits;
 	s->signals[SIGNAL_LOCK] = signal;
 	report_testing_begin(1u << 20, 8192, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);

@@ -62,7 +62,7 @@ static void test_lines(void **state)
 	n->items[0].beside_ns = 2600 * NSEC_PER_MSEC;
 	n->idle_ns = 154 * NSEC_PER_MSEC;
 	signal->why = NULL;
-	signal->neighbours = n;
+	signal->evidence = n;
 	report_testing_report(s);
 	all = report_testing_finish();
 	assert_int_equal(json_object_array_length(all), 5);

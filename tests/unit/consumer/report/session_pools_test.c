@@ -22,8 +22,8 @@ static struct session_result *new_session(const struct thread_pools *pools,
 
 	assert_non_null(signal);
 	signal->why = NULL;
-	signal->pools = pools;
-	signal->threads = threads;
+	signal->evidence = (void *)pools;
+	signal->counted = threads;
 	s->signals[SIGNAL_POOLS] = signal;
 	report_testing_begin(1u << 20, 8192, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
@@ -95,7 +95,7 @@ static void test_headline(void **state)
 	assert_int_equal(session_pools_headline(s, 0, text, sizeof(text)), 0);
 	pools.all = (struct thread_pool){};
 	assert_int_equal(session_pools_headline(s, 0, text, sizeof(text)), 0);
-	s->signals[SIGNAL_POOLS]->pools = NULL;
+	s->signals[SIGNAL_POOLS]->evidence = NULL;
 	assert_int_equal(session_pools_headline(s, 0, text, sizeof(text)), 0);
 	json_object_put(report_testing_finish());
 	session_result_free(s);

@@ -23,8 +23,8 @@ static struct session_result *new_session(const struct queue_waits *q, const str
 
 	assert_non_null(signal);
 	signal->why = NULL;
-	signal->queue = q;
-	signal->threads = ledger;
+	signal->evidence = (void *)q;
+	signal->counted = ledger;
 	s->signals[SIGNAL_RUNQ] = signal;
 	report_testing_begin(1u << 20, line_bytes, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);

@@ -22,8 +22,8 @@ static struct session_result *new_session(const struct reclaim_times *all)
 
 	assert_non_null(signal);
 	signal->why = NULL;
-	signal->reclaim = all;
-	signal->threads = all ? &all->ledger : NULL;
+	signal->evidence = (void *)all;
+	signal->counted = all ? &all->ledger : NULL;
 	s->signals[SIGNAL_RECLAIM] = signal;
 	report_testing_begin(1u << 20, 8192, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);

@@ -20,8 +20,8 @@ static json_object *report(const struct socket_peers *peers)
 	json_object *lines;
 
 	assert_non_null(signal);
-	signal->sockets = peers;
-	signal->threads = peers ? &peers->ledger : NULL;
+	signal->evidence = (void *)peers;
+	signal->counted = peers ? &peers->ledger : NULL;
 	s->signals[SIGNAL_SOCKET] = signal;
 	report_testing_begin(1u << 20, 8192, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);

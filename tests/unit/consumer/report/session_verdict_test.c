@@ -2,6 +2,7 @@
 /* The last line's verdict on the capture, by the signals that ran and those that did not. */
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/signals/look_coverage.h"
 #include "consumer/signals/queue_waits.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
@@ -292,7 +293,7 @@ static double explain_queue(enum resource resource, uint64_t exact_ms, uint64_t 
 	s->reason.when.resource = resource;
 	queue.pools.all.part_ns[ACCOUNT_QUEUE] = exact_ms * NSEC_PER_MSEC;
 	runq->why = exact_ms ? NULL : "nobody answers";
-	runq->queue = exact_ms ? &queue : NULL;
+	runq->evidence = exact_ms ? &queue : NULL;
 	s->signals[SIGNAL_RUNQ] = runq;
 	add_whole(s, PHASE_DURING, 5, 45);
 	if (onset_looks)
@@ -356,17 +357,20 @@ static json_object *end_with_looks(uint64_t longest_ms, uint64_t skipped)
 	static const struct pinned_maps pins;
 	static const struct signal_host host = { .pins = &pins };
 	static const struct signal_target target;
-	const struct look_coverage looks = { .passes = 5,
-					     .skipped = skipped,
-					     .left_out = 3 * skipped,
-					     .longest_ns = longest_ms * NSEC_PER_MSEC,
-					     .session_ns = NSEC_PER_SEC,
-					     .permille = 2 };
+	static struct look_coverage looks;
+
+	looks = (struct look_coverage){ .passes = 5,
+					.skipped = skipped,
+					.left_out = 3 * skipped,
+					.longest_ns = longest_ms * NSEC_PER_MSEC,
+					.session_ns = NSEC_PER_SEC,
+					.permille = 2 };
 	struct session_result *s = report_testing_new_session("/api");
 	struct signal *offcpu = signals_new(SIGNAL_OFFCPU, &host, &target);
 
 	assert_non_null(offcpu);
-	offcpu->looks = &looks;
+	offcpu->evidence = &looks;
+	offcpu->taken->left_out = looks.left_out;
 	s->signals[SIGNAL_OFFCPU] = offcpu;
 	add_whole(s, PHASE_DURING, 5, 3);
 	return report_testing_end_of(s);

@@ -76,11 +76,11 @@ static void test_ledger_closes(void **state)
 	have_had(OWN + 1, 50);
 	have_totals(0, 7);
 	end_signal(s);
-	assert_int_equal(s->threads->attempted, 30 + 50 + 7);
-	assert_int_equal(s->threads->emitted, 30 + 50 + 7);
-	assert_int_equal(ledger_lost(s->threads), 0);
-	assert_int_equal(s->neighbours->own_ns, 30 * NSEC_PER_MSEC);
-	assert_true(s->neighbours->lasted_ns > 0);
+	assert_int_equal(s->counted->attempted, 30 + 50 + 7);
+	assert_int_equal(s->counted->emitted, 30 + 50 + 7);
+	assert_int_equal(ledger_lost(s->counted), 0);
+	assert_int_equal(((const struct neighbours *)s->evidence)->own_ns, 30 * NSEC_PER_MSEC);
+	assert_true(((const struct neighbours *)s->evidence)->lasted_ns > 0);
 	signals_free(s);
 }
 
@@ -91,9 +91,9 @@ static void test_full_map_is_a_loss(void **state)
 	have_had(OWN + 1, 50);
 	have_totals(20, 0);
 	end_signal(s);
-	assert_int_equal(s->threads->attempted, 70);
-	assert_int_equal(s->threads->emitted, 50);
-	assert_int_equal(s->threads->lost[DROP_NEIGHBOURS_FULL], 20);
+	assert_int_equal(s->counted->attempted, 70);
+	assert_int_equal(s->counted->emitted, 50);
+	assert_int_equal(s->counted->lost[DROP_NEIGHBOURS_FULL], 20);
 	signals_free(s);
 }
 
@@ -109,8 +109,8 @@ static void test_no_ticks(void **state)
 	assert_non_null(s->why);
 	assert_int_equal(fake->control.sessions, 0);
 	end_signal(s);
-	assert_null(s->threads);
-	assert_null(s->neighbours);
+	assert_null(s->counted);
+	assert_null(s->evidence);
 	assert_non_null(s->why);
 	signals_free(s);
 }
@@ -129,7 +129,7 @@ static void test_unreadable(void **state)
 	fake->a.pins.neighbours_fd = fd;
 	end_signal(s);
 	assert_non_null(s->why);
-	assert_null(s->neighbours);
+	assert_null(s->evidence);
 	signals_free(s);
 }
 

@@ -18,7 +18,7 @@
 #define BY_NOBODY 0x7fffffffu /* pid of no process */
 
 static struct fake *fake;
-static const struct neighbours_of of = { .cgroup_id = OWN, .cgroup = "/own", .slot = OWN_SLOT };
+static const struct neighbours_target of = { .cgroup_id = OWN, .cgroup = "/own", .slot = OWN_SLOT };
 
 static int begin_test(void **state)
 {
@@ -239,7 +239,7 @@ static void test_one_owner(void **state)
 static void test_gone_of_one_owner(void **state)
 {
 	struct neighbour_counts counts = begin_counts();
-	struct neighbours_of named = of;
+	struct neighbours_target named = of;
 	struct cgroup_names names;
 	struct neighbour gone = {
 		.cpu_ns = 10,
@@ -382,7 +382,7 @@ static void test_beside(void **state)
 
 static void test_root_is_only_itself(void **state)
 {
-	const struct neighbours_of root = { .cgroup_id = OWN, .cgroup = "/", .slot = OWN_SLOT };
+	const struct neighbours_target root = { .cgroup_id = OWN, .cgroup = "/", .slot = OWN_SLOT };
 	struct neighbour_counts counts = begin_counts();
 	struct neighbours n;
 

@@ -154,7 +154,7 @@ static void test_all_along(void **state)
 	assert_int_equal(target.timeline->looks[10], 1); /* at -4500 */
 	assert_int_equal(target.timeline->looks[11], 0);
 	assert_int_equal(taken.stacks.items[0]->threads, 1);
-	assert_int_equal(taken.calm_ns, 3000 * MS);
+	assert_int_equal(before.calm_ns, 3000 * MS);
 }
 
 /* Of a watch that is younger than the pre-roll nothing is known before the first look. */
@@ -167,7 +167,7 @@ static void test_young(void **state)
 	begin();
 	first_look(5, 4);
 	assert_in_range(weight_ms(PHASE_BEFORE, &count), 800, 2999);
-	assert_int_equal(taken.calm_ns, weight_ms(PHASE_BEFORE, &count) * MS);
+	assert_int_equal(before.calm_ns, weight_ms(PHASE_BEFORE, &count) * MS);
 }
 
 /* Where the first look finds another wait, half of the time goes to each. */

@@ -9,7 +9,7 @@
 #include "consumer/rules/ruleset.h"
 #include "consumer/sampling/looks.h"
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/signals.h"
+#include "consumer/signals/look_coverage.h"
 #include "consumer/signals/timeline.h"
 
 #define MS    NSEC_PER_MSEC
@@ -202,11 +202,11 @@ static void test_left_out(void **state)
 	see_again(s);
 	passed(s);
 	l = close_signal(s);
-	assert_int_equal(s->looks->passes, 3);
-	assert_int_equal(s->looks->skipped, 12 + 5);
-	assert_int_equal(s->looks->left_out, 12 * 2 + 5);
-	assert_int_equal(s->looks->longest_ns, 698 * MS);
-	assert_int_equal(s->looks->session_ns, 1000 * MS);
+	assert_int_equal(((const struct look_coverage *)s->evidence)->passes, 3);
+	assert_int_equal(((const struct look_coverage *)s->evidence)->skipped, 12 + 5);
+	assert_int_equal(((const struct look_coverage *)s->evidence)->left_out, 12 * 2 + 5);
+	assert_int_equal(((const struct look_coverage *)s->evidence)->longest_ns, 698 * MS);
+	assert_int_equal(((const struct look_coverage *)s->evidence)->session_ns, 1000 * MS);
 	assert_int_equal(l->attempted, 4);
 	assert_int_equal(s->taken->expected, 4 + 12 * 2 + 5);
 	signals_free(s);

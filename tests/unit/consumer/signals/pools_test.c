@@ -87,9 +87,9 @@ static void test_counts(void **state)
 	s->kind->end(s, &host, &target);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
 	assert_true(bpf_map_lookup_elem(pins.signal_fd[PINNED_MAP_accounts], &key, &times) < 0);
-	assert_int_equal(s->pools->count, 1);
-	assert_int_equal(s->threads->attempted, 1);
-	assert_int_equal(s->threads->emitted, 1);
+	assert_int_equal(((const struct thread_pools *)s->evidence)->count, 1);
+	assert_int_equal(s->counted->attempted, 1);
+	assert_int_equal(s->counted->emitted, 1);
 	root = written(s);
 	pools = json_object_object_get(root, "pools");
 	assert_int_equal(json_object_get_int64(json_object_object_get(pools, "born")), 1);
@@ -107,7 +107,7 @@ static void assert_reason(struct signal *s, const char *part)
 	assert_null(json_object_object_get(root, "pools"));
 	assert_non_null(reason);
 	assert_non_null(strstr(reason, part));
-	assert_null(s->pools);
+	assert_null(s->evidence);
 	json_object_put(root);
 	signals_free(s);
 }

@@ -30,6 +30,11 @@ static struct signal_host host = { .pins = &pins, .programs = &programs, .cgroup
 static struct signal_target target;
 static char path[] = "/tmp/trocar-unit-runq-XXXXXX", mount[] = "/tmp/trocar-unit-groups-XXXXXX";
 
+static const struct queue_waits *waits_of(const struct signal *s)
+{
+	return s->evidence;
+}
+
 static int make_map(enum bpf_map_type type, size_t key, size_t value, uint32_t entries)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options,
@@ -155,15 +160,15 @@ static void test_counts(void **state)
 	pools->kind->end(pools, &host, &target);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
 	assert_null(programs.accounts);
-	assert_int_equal(pools->pools->count, 1);
-	assert_int_equal(s->threads->attempted, 10);
-	assert_int_equal(s->threads->emitted, 3);
-	assert_int_equal(s->threads->lost[DROP_THREADS_FULL], 7);
-	assert_int_equal(s->queue->blame.count, 1);
-	assert_int_equal(s->queue->blame.items[0].row.cgroup_id, 200);
-	assert_int_equal(s->queue->blame.items[0].ns, 60);
-	assert_int_equal(queue_waits_own_ns(s->queue), 40);
-	assert_int_equal(s->queue->longest[0].tid, 5);
+	assert_int_equal(((const struct thread_pools *)pools->evidence)->count, 1);
+	assert_int_equal(s->counted->attempted, 10);
+	assert_int_equal(s->counted->emitted, 3);
+	assert_int_equal(s->counted->lost[DROP_THREADS_FULL], 7);
+	assert_int_equal(waits_of(s)->blame.count, 1);
+	assert_int_equal(waits_of(s)->blame.items[0].row.cgroup_id, 200);
+	assert_int_equal(waits_of(s)->blame.items[0].ns, 60);
+	assert_int_equal(queue_waits_own_ns(waits_of(s)), 40);
+	assert_int_equal(waits_of(s)->longest[0].tid, 5);
 	whole = written(s);
 	root = json_object_object_get(whole, "runq");
 	assert_int_equal(json_object_get_int64(json_object_object_get(root, "waits")), 3);
@@ -199,7 +204,7 @@ static void test_one_owner(void **state)
 	put_thread();
 	s->kind->end(s, &host, &target);
 	s->kind->close(s, &host, &target);
-	blame = &s->queue->blame;
+	blame = &waits_of(s)->blame;
 	assert_int_equal(blame->count, 2);
 	assert_string_equal(blame->items[0].row.path, "/u");
 	assert_int_equal(blame->items[0].ns, 600);
@@ -230,9 +235,9 @@ static void test_beside_another(void **state)
 	s->kind->attach(s, &host, &target);
 	put_neighbour(200, SLOT, 1060);
 	s->kind->end(s, &host, &target);
-	assert_int_equal(s->queue->blame.items[0].ns, 60);
+	assert_int_equal(waits_of(s)->blame.items[0].ns, 60);
 	first->kind->end(first, &host, &other);
-	assert_int_equal(first->queue->blame.items[0].ns, 1060);
+	assert_int_equal(waits_of(first)->blame.items[0].ns, 1060);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
 	signals_free(first);
 	signals_free(s);
@@ -257,12 +262,12 @@ static void test_named_later(void **state)
 	put_neighbour(st.st_ino, SLOT, 60);
 	put_neighbour(200, SLOT, 50);
 	s->kind->end(s, &host, &target);
-	assert_null(s->queue->blame.items[0].row.path);
+	assert_null(waits_of(s)->blame.items[0].row.path);
 	while (cgroups_look_awaits(&cgroups, st.st_ino))
 		cgroups_look_step(&cgroups, UINT64_MAX);
 	s->kind->close(s, &host, &target);
-	assert_string_equal(s->queue->blame.items[0].row.path, "/young");
-	assert_non_null(strstr(s->queue->blame.items[1].row.unnamed, "ended"));
+	assert_string_equal(waits_of(s)->blame.items[0].row.path, "/young");
+	assert_non_null(strstr(waits_of(s)->blame.items[1].row.unnamed, "ended"));
 	signals_free(s);
 	rmdir(name);
 }
@@ -283,7 +288,7 @@ static void test_one_process(void **state)
 	put_thread();
 	put_neighbour(200, SLOT, 60);
 	s->kind->end(s, &host, &target);
-	assert_int_equal(s->queue->blame.count, 0);
+	assert_int_equal(waits_of(s)->blame.count, 0);
 	whole = written(s);
 	root = json_object_object_get(whole, "runq");
 	assert_non_null(json_object_object_get(root, "neighbours_reason"));
@@ -316,7 +321,7 @@ static void test_without(void **state)
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
 	assert_null(programs.accounts);
 	s->kind->end(s, &host, &target);
-	assert_null(s->queue);
+	assert_null(s->evidence);
 	signals_free(s);
 }
 

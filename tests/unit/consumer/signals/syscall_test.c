@@ -100,9 +100,9 @@ static void test_counts(void **state)
 	s->kind->end(s, &host, &target);
 	assert_int_equal(control.calls, 0);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
-	assert_int_equal(s->threads->attempted, 3);
-	assert_int_equal(s->threads->emitted, 3);
-	assert_int_equal(s->calls->count, 1);
+	assert_int_equal(s->counted->attempted, 3);
+	assert_int_equal(s->counted->emitted, 3);
+	assert_int_equal(((const struct call_times *)s->evidence)->count, 1);
 	whole = written(s);
 	root = json_object_object_get(whole, "syscall");
 	assert_int_equal(json_object_get_int64(json_object_object_get(root, "wait_ms")), 3);

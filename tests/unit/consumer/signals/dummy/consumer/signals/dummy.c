@@ -83,6 +83,7 @@ static bool is_settled(const struct signal *s)
 
 const struct signal_kind dummy_kind = {
 	.id = SIGNAL_RUNTIME,
+	.stacks_of = STACKS_RUNNING,
 	.is_auto = is_auto,
 	.create = create_dummy,
 	.destroy = destroy_dummy,
