@@ -5,6 +5,7 @@
  * these.
  */
 #include "consumer/agent/agent.h"
+#include "consumer/evidence/evidence_kinds.h"
 
 static void on_watch_changed(void *context, struct watch *w)
 {
@@ -39,6 +40,7 @@ static const struct watch_calls watch_calls = {
 static void wire_sessions(struct agent *a)
 {
 	const struct signal_host host = {
+		.kinds = evidence_kinds,
 		.pins = &a->pins,
 		.sampler = &a->sampler,
 		.programs = &a->programs,

@@ -98,7 +98,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 		.cgroup_id = start->cgroup_id,
 		.slot = start->slot,
 		.epoch = start->epoch,
-		.wanted = signals_wanted(s->result->rule, &s->result->reason),
+		.wanted = signals_wanted(all->host.kinds, s->result->rule, &s->result->reason),
 		.only_tgid = start->only_tgid,
 		.only_rule = rule && (start->root || rule->scope_process),
 		.rule_id = ruleset_id(s->result->set, rule),

@@ -36,12 +36,13 @@ static void write_signals(const struct session_result *r, struct jsonw *w)
 	jsonw_array_end(w);
 }
 
-static const char *signals_reason(const struct session_result *r)
+static const char *signals_reason(const struct signal_kind *const *kinds,
+				  const struct session_result *r)
 {
 	bool request = r->reason.kind == TRIGGER_REQUEST && r->reason.signals;
 
 	if (!signals_asked(r->rule, &r->reason))
-		return signals_auto_why(signals_wanted(r->rule, &r->reason));
+		return signals_auto_why(kinds, signals_wanted(kinds, r->rule, &r->reason));
 	if (some_missing(r))
 		return request ? "asked for by the request; what is missing makes the verdict "
 				 "inconclusive"
@@ -60,7 +61,7 @@ void session_events_start(const struct sessions *all, const struct session *s,
 	event_line_begin(lines, &w, "session.start", &subject);
 	trigger_reason_write(&s->result->reason, &w);
 	write_signals(s->result, &w);
-	jsonw_string(&w, "signals_reason", signals_reason(s->result));
+	jsonw_string(&w, "signals_reason", signals_reason(all->host.kinds, s->result));
 	sampler_status_write(all->sampler, &w);
 	session_result_write_pre(s->result, &w);
 	jsonw_u64(&w, "during_ms", s->during_ms);

@@ -3,16 +3,6 @@
 
 #include <stdlib.h>
 
-#define KIND(id, object) extern const struct signal_kind object;
-#include "consumer/signals/signal_kinds.def"
-#undef KIND
-
-static const struct signal_kind *const kinds[SIGNAL_COUNT_] = {
-#define KIND(id, object) [SIGNAL_##id] = &(object),
-#include "consumer/signals/signal_kinds.def"
-#undef KIND
-};
-
 uint32_t signals_asked(const struct rule *rule, const struct trigger_reason *reason)
 {
 	if (reason->kind == TRIGGER_REQUEST && reason->signals)
@@ -20,7 +10,8 @@ uint32_t signals_asked(const struct rule *rule, const struct trigger_reason *rea
 	return rule && !rule->signals_auto ? rule->signals : 0;
 }
 
-uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *reason)
+uint32_t signals_wanted(const struct signal_kind *const *kinds, const struct rule *rule,
+			const struct trigger_reason *reason)
 {
 	uint32_t wanted = 1u << SIGNAL_ONCPU, asked = signals_asked(rule, reason);
 
@@ -44,7 +35,7 @@ struct signal *signals_of_stacks(struct signal *const signals[SIGNAL_COUNT_],
 struct signal *signals_new(enum signal_bit id, const struct signal_host *host,
 			   const struct signal_target *target)
 {
-	const struct signal_kind *kind = kinds[id];
+	const struct signal_kind *kind = host->kinds[id];
 	struct signal *s = kind ? kind->create(host, target) : calloc(1, sizeof(*s));
 
 	if (!s)
@@ -64,7 +55,7 @@ void signals_free(struct signal *s)
 		free(s);
 }
 
-const char *signals_auto_why(uint32_t wanted)
+const char *signals_auto_why(const struct signal_kind *const *kinds, uint32_t wanted)
 {
 	const char *why = NULL;
 

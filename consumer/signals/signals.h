@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * signals.h: the interface of a signal, one kind of evidence. A session has one struct signal for
- * each kind that it wants, and knows none of them by name; signal_kinds.def lists the kinds. The
- * main thread runs a signal from begin to close; then the session's result owns the signal's data,
- * and the report thread writes it. docs/architecture.md, "Where to add a signal".
+ * each kind that it wants, and knows none of them by name; the agent gives the list
+ * (consumer/evidence). The main thread runs a signal from begin to close; then the session's result
+ * owns the signal's data, and the report thread writes it. docs/architecture.md, "Where to add a
+ * signal".
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_SIGNALS_H
 #define TROCAR_CONSUMER_SIGNALS_SIGNALS_H
@@ -27,6 +28,7 @@ struct pinned_maps;
 struct process;
 struct recorder;
 struct sampler;
+struct signal_kind;
 struct signal_programs;
 struct socket_passes;
 struct timeline;
@@ -34,6 +36,7 @@ struct wait_recorder;
 
 /* What signals attach to and read from; filled once, all borrowed. Main thread only. */
 struct signal_host {
+	const struct signal_kind *const *kinds; /* by id; NULL: no program for it */
 	const struct pinned_maps *pins;
 	const struct sampler *sampler;
 	struct signal_programs *programs;
@@ -201,7 +204,8 @@ struct signal_kind {
 uint32_t signals_asked(const struct rule *rule, const struct trigger_reason *reason);
 
 /* Returns the bits of the signals that a session for `rule` (may be NULL) and `reason` wants. */
-uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *reason);
+uint32_t signals_wanted(const struct signal_kind *const *kinds, const struct rule *rule,
+			const struct trigger_reason *reason);
 
 /* Returns the evidence of one of a session's signals; NULL: it has none, or there is no such one.
  */
@@ -227,6 +231,6 @@ void signals_free(struct signal *s);
  * Returns session.start's sentence on the choice of `wanted`: that of the last chosen kind which
  * has one, or NULL.
  */
-const char *signals_auto_why(uint32_t wanted);
+const char *signals_auto_why(const struct signal_kind *const *kinds, uint32_t wanted);
 
 #endif

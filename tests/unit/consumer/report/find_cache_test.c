@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether the data read was not in memory yet. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/find_cache.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #define MIB	  (1ull << 20)
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 /* What the facts of memory were at the trigger and at the end. */

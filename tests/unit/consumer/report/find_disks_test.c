@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The cgroup that made threads wait for a disk, by its requests. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/find_disks.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@
 #define NO_DEVICE (4095u << 20 | 1048575u) /* this machine has no such one */
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 static struct session_waits waits; /* where */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The waits for locks that are passed on to the disk, or the CPU, that the holders waited for. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/find_locks.h"
 
 #include "consumer/kernel/pinned_maps.h"
@@ -9,7 +10,7 @@
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 static struct chains_testing waits;
 

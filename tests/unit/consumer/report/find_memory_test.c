@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The cgroup that made threads wait for memory, by reclaim, and throttled writers. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/find_memory.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@
 #define NO_DEVICE (4095u << 20 | 1048575u) /* this machine has no such one */
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 /* Threads waited 2 s for memory and 1 s for disks, in a session of 2 s. Returns the findings. */

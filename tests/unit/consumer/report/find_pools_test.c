@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The finding of a pool that has no thread to spare. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/find_pools.h"
 
 #include <netinet/in.h>
@@ -11,7 +12,7 @@
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 static struct summary summary;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The slow side, by sockets. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/find_sockets.h"
 
 #include <netinet/in.h>
@@ -12,7 +13,7 @@
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 /* One thread waited for 4 s for 10.0.0.5:5432; the session lasted 10 s. Returns the findings. */

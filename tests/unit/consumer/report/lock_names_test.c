@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names for locks: variables of a mapped file, locks elsewhere, and files without symbols. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/lock_names.h"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ struct shelf lock_names_test_shelf = { .books = "x" };
 uint32_t lock_names_test_word;
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 static struct lock_waited items[LOCK_WAITS_NAMED + 1];
 static struct lock_waits waits;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lines about system calls, against their schema. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_calls.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 static struct session_result *new_session(const struct call_times *times,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lines about wait chains and their sentences, against their schema. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_chains.h"
 
 #include "consumer/kernel/pinned_maps.h"
@@ -8,7 +9,7 @@
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 static struct chains_testing waits;
 static struct lock_waits no_locks;

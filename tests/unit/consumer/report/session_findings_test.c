@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What session.end finds, from known accounts, locks and stacks; against its schema. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_findings.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #define CGROUP "/system.slice/api.service"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 static struct signal *new_signal(struct session_result *s, enum signal_bit id)

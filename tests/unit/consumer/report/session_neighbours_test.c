@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lines about neighbours, against their schema. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_neighbours.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ static void name_one(struct neighbours *n, const char *path, uint64_t cpu_ms)
 /* The session's signal, with evidence from the test. */
 static struct signal *new_signal(struct session_result *s)
 {
-	static const struct signal_host nobody;
+	static const struct signal_host nobody = { .kinds = evidence_kinds };
 	const struct signal_target target = {};
 	struct signal *signal = signals_new(SIGNAL_NEIGHBOURS, &nobody, &target);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lines about pools of threads, against their schema. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_pools.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 /* A session that has these accounts. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lines about memory that threads looked for, against their schemas. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_reclaim.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@
 #define NO_DEVICE (4095u << 20 | 1048575u) /* this machine has no such one */
 
 static struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 static struct session_result *new_session(const struct reclaim_times *all)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lines about sockets, against their schemas. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_sockets.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
-static const struct signal_host host = { .pins = &pins };
+static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
 static json_object *report(const struct socket_peers *peers)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The last line's verdict on the capture, by the signals that ran and those that did not. */
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/look_coverage.h"
@@ -42,7 +43,7 @@ static void test_partly_sampled(void **state)
  */
 static void test_missing_signal(void **state)
 {
-	const struct signal_host on = {};
+	const struct signal_host on = { .kinds = evidence_kinds };
 	const struct signal_target target = {};
 	struct session_result *s = report_testing_new_session("/api");
 	json_object *end, *switches;
@@ -63,7 +64,7 @@ static void test_missing_named_signal(void **state)
 {
 	struct rule rule = { .name = "api", .signals = 1u << SIGNAL_BLOCK };
 	struct ruleset set = { .refs = 2, .generation = 1 };
-	const struct signal_host on = {};
+	const struct signal_host on = { .kinds = evidence_kinds };
 	const struct signal_target target = {};
 	struct session_result *s = report_testing_new_session("/api");
 	json_object *end;
@@ -98,7 +99,7 @@ static void test_mostly_broken(void **state)
 static void add_hung(struct session_result *s, unsigned int count)
 {
 	static const struct pinned_maps pins = { .abi = { .cpus_possible = 1, .hz = 100 } };
-	static const struct signal_host host = { .pins = &pins };
+	static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 	static const struct signal_target target;
 	struct signal *offcpu = signals_new(SIGNAL_OFFCPU, &host, &target);
 	struct stack_sample *h = calloc(1, sizeof(*h) + 2 * sizeof(h->frames[0]));
@@ -281,7 +282,7 @@ static double explain_queue(enum resource resource, uint64_t exact_ms, uint64_t 
 			    unsigned int onset_looks, unsigned int during_looks)
 {
 	static const struct pinned_maps pins;
-	static const struct signal_host host = { .pins = &pins };
+	static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 	static const struct signal_target target;
 	struct session_result *s = new_io_session();
 	struct signal *runq = signals_new(SIGNAL_RUNQ, &host, &target);
@@ -355,7 +356,7 @@ static void test_left_out(void **state)
 static json_object *end_with_looks(uint64_t longest_ms, uint64_t skipped)
 {
 	static const struct pinned_maps pins;
-	static const struct signal_host host = { .pins = &pins };
+	static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 	static const struct signal_target target;
 	static struct look_coverage looks;
 

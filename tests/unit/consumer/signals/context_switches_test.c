@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
@@ -23,7 +24,7 @@
 
 static struct pinned_maps pins;
 static struct signal_programs programs;
-static struct signal_host host = { .pins = &pins, .programs = &programs };
+static struct signal_host host = { .kinds = evidence_kinds, .pins = &pins, .programs = &programs };
 /* The session would have accounts of its threads; here there are none, and the counter counts. */
 static struct signal_target target = { .slot = SLOT, .wanted = 1u << SIGNAL_POOLS };
 
@@ -152,31 +153,35 @@ static void test_wanted(void **state)
 					 .when = { .resource = RESOURCE_CPU } };
 	struct rule rule = { .signals_auto = true };
 
-	assert_int_equal(signals_wanted(&rule, &reason), AT_STALL);
-	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "stall"));
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason), AT_STALL);
+	assert_non_null(strstr(
+		signals_auto_why(evidence_kinds, signals_wanted(evidence_kinds, &rule, &reason)),
+		"stall"));
 	reason.when.resource = RESOURCE_IO;
-	assert_int_equal(signals_wanted(&rule, &reason),
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason),
 			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
 	reason.when.resource = RESOURCE_MEMORY;
-	assert_int_equal(signals_wanted(&rule, &reason), AT_STALL | 1u << SIGNAL_RECLAIM);
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason),
+			 AT_STALL | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_QUIET;
-	assert_int_equal(signals_wanted(&rule, &reason),
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason),
 			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_STUCK;
-	assert_int_equal(signals_wanted(&rule, &reason),
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason),
 			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_OOM_KILL;
-	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU |
-								 1u << SIGNAL_RECLAIM |
-								 1u << SIGNAL_NEIGHBOURS);
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason),
+			 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_RECLAIM |
+				 1u << SIGNAL_NEIGHBOURS);
 	reason.kind = TRIGGER_REQUEST;
-	assert_int_equal(signals_wanted(NULL, &reason),
+	assert_int_equal(signals_wanted(evidence_kinds, NULL, &reason),
 			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_EXEC;
-	assert_int_equal(signals_wanted(&rule, &reason),
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason),
 			 1u << SIGNAL_ONCPU | 1u << SIGNAL_NEIGHBOURS);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };
-	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_LOCK);
+	assert_int_equal(signals_wanted(evidence_kinds, &rule, &reason),
+			 1u << SIGNAL_ONCPU | 1u << SIGNAL_LOCK);
 }
 
 UNIT_TESTS(context_switches)

@@ -4,6 +4,7 @@
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include "consumer/cgroup/cgroups.h"
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/offcpu_before.h"
@@ -20,7 +21,7 @@ static struct pinned_maps pins;
 static struct wait_recorder recorder;
 static struct signal_stacks taken;
 static struct offcpu_before before;
-static struct signal_host host = { .pins = &pins, .waits = &recorder };
+static struct signal_host host = { .kinds = evidence_kinds, .pins = &pins, .waits = &recorder };
 static struct signal_target target;
 static struct look_pass pass;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "consumer/cgroup/cgroups.h"
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/rules/ruleset.h"
 #include "consumer/sampling/looks.h"
@@ -23,7 +24,9 @@ static char pin[] = "/dev/null";
 static struct pinned_maps pins;
 static struct cgroups cgroups;
 static struct looks looks;
-static struct signal_host host = { .pins = &pins, .looks = &looks, .cgroups = &cgroups };
+static struct signal_host host = {
+	.kinds = evidence_kinds, .pins = &pins, .looks = &looks, .cgroups = &cgroups
+};
 static struct signal_target target;
 static struct look_pass pass;
 static uint32_t rule_id; /* of what is seen */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
@@ -21,7 +22,7 @@
 static struct pinned_maps pins;
 static struct slot slots[SLOT + 1];
 static struct signal_programs programs;
-static struct signal_host host = { .pins = &pins, .programs = &programs };
+static struct signal_host host = { .kinds = evidence_kinds, .pins = &pins, .programs = &programs };
 static struct signal_target target;
 static char path[] = "/tmp/trocar-unit-pools-XXXXXX";
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "consumer/cgroup/cgroups.h"
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/queue_waits.h"
 #include "consumer/signals/signal_programs.h"
@@ -26,7 +27,9 @@ static struct pinned_maps pins;
 static struct slot slots[SLOT + 1];
 static struct signal_programs programs;
 static struct cgroups cgroups;
-static struct signal_host host = { .pins = &pins, .programs = &programs, .cgroups = &cgroups };
+static struct signal_host host = {
+	.kinds = evidence_kinds, .pins = &pins, .programs = &programs, .cgroups = &cgroups
+};
 static struct signal_target target;
 static char path[] = "/tmp/trocar-unit-runq-XXXXXX", mount[] = "/tmp/trocar-unit-groups-XXXXXX";
 

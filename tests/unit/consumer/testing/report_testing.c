@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/session_report.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -76,7 +77,7 @@ struct signal_stacks *report_testing_taken_by(struct session_result *s)
 struct session_result *report_testing_new_session(const char *cgroup)
 {
 	const struct pinned_maps pins = { .abi = { .cpus_possible = 1, .hz = 100 } };
-	const struct signal_host on = { .pins = &pins };
+	const struct signal_host on = { .kinds = evidence_kinds, .pins = &pins };
 	const struct signal_target target = { .slot = 1 };
 	struct session_result *s = calloc(1, sizeof(*s));
 

@@ -5,7 +5,7 @@
 /* Each signal has a program, or a warning that there is none. */
 #define KIND(id, object) 1u << SIGNAL_##id |
 _Static_assert(((
-#include "consumer/signals/signal_kinds.def"
+#include "consumer/evidence/evidence_kinds.def"
 			0u) ^
 		RULES_SIGNALS_WITHOUT_PROGRAM) == RULES_SIGNALS_AUTO - 1,
 	       "a program, or a warning that there is none");

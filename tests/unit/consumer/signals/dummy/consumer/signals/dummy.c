@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A signal that no version has: it counts the samples of its slot, takes their stacks, and loses
- * every fourth. This file and its row of signal_kinds.def are all that it adds.
+ * every fourth. This file and its row of evidence_kinds.def are all that it adds.
  */
 #include <stdlib.h>
 
