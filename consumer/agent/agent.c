@@ -109,7 +109,7 @@ static bool has_rest(const struct agent *a)
 	       process_scan_runs(&a->discovery) || path_wait_has_rest(&a->discovery) ||
 	       process_unwind_has_rest(&a->unwind) || looks_has_rest(&a->looks) ||
 	       sessions_preparing(&a->sessions) || accounts_hold_has_rest(&a->sessions.host) ||
-	       socket_passes_has_rest(&a->sockets);
+	       a->long_waits.elements || socket_passes_has_rest(&a->sockets);
 }
 
 static void continue_scan(struct agent *a)
@@ -157,6 +157,7 @@ void agent_drain(struct agent *a)
 	if (sessions_end_due(&a->sessions, now_ns) && !a->pins.samples.cut)
 		drain_samples(&a->drain);
 	accounts_hold_step(&a->sessions.host);
+	long_wait_table_sweep_step(&a->long_waits, &a->pins, turn_until_ns());
 	if (a->watches.count)
 		looks_record(&a->looks);
 	looks_step(&a->looks);

@@ -39,6 +39,8 @@
 #include "consumer/sampling/sampler.h"
 #include "consumer/sampling/wait_recorder.h"
 #include "consumer/session/session.h"
+#include "consumer/signals/accounts_hold.h"
+#include "consumer/signals/long_wait_table.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/socket_passes.h"
 #include "consumer/telemetry/health.h"
@@ -96,6 +98,8 @@ struct agent {
 	struct broker_client *files; /* a second one, for threads that read processes' files */
 	struct sampler sampler;
 	struct signal_programs programs;
+	struct account_holds accounts;
+	struct long_wait_sweep long_waits;
 	struct counts counts;
 	struct telemetry telemetry;
 	struct discovery discovery;

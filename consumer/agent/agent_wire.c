@@ -44,6 +44,8 @@ static void wire_sessions(struct agent *a)
 		.pins = &a->pins,
 		.sampler = &a->sampler,
 		.programs = &a->programs,
+		.accounts = &a->accounts,
+		.long_waits = &a->long_waits,
 		.recorder = &a->recorder,
 		.cgroups = &a->cgroups,
 		.processes = &a->processes,

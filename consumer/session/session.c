@@ -10,7 +10,6 @@
 #include "consumer/rules/shares.h"
 #include "consumer/sampling/looks.h"
 #include "consumer/session/session_pre_roll.h"
-#include "consumer/signals/accounts_hold.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/idmap.h"
@@ -172,6 +171,15 @@ static void begin_capture(struct sessions *all, struct session *s,
 	s->target.counters = NULL; /* the watch may end before the session */
 }
 
+static void settle_signals(const struct sessions *all)
+{
+	const struct signal_kind *const *kinds = all->host.kinds;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (kinds[i] && kinds[i]->settle)
+			kinds[i]->settle(&all->host);
+}
+
 int session_begin(struct sessions *all, const struct session_start *start,
 		  struct session **ret_session)
 {
@@ -183,7 +191,7 @@ int session_begin(struct sessions *all, const struct session_start *start,
 	if (!s)
 		return -ENOMEM;
 	s->owner = start->owner;
-	accounts_hold_settle(&all->host);
+	settle_signals(all);
 	begin_capture(all, s, start);
 	*place = s;
 	all->count++;

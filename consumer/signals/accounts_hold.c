@@ -37,10 +37,10 @@ const char *accounts_hold_reason(const struct signal_host *host)
 	return host->pins->abi.sched_info ? not_yet : no_times;
 }
 
-static struct accounts_held *find_held(const struct signal_programs *programs,
+static struct accounts_held *find_held(const struct account_holds *all,
 				       const struct signal_target *target)
 {
-	struct accounts_held *held = programs->accounts;
+	struct accounts_held *held = all->first;
 
 	while (held && held->target != target)
 		held = held->next;
@@ -64,29 +64,30 @@ static int enter_threads(struct accounts_held *held, uint64_t until_ns)
 	return more;
 }
 
-bool accounts_hold_step(const struct signal_host *host)
+void account_holds_done(struct account_holds *all)
 {
-	bool more = false;
+	account_table_sweep_stop(&all->sweep);
+}
 
-	for (struct accounts_held *held = host->programs->accounts; held; held = held->next)
-		more = enter_threads(held, turn_until_ns()) > 0 || more;
-	account_table_sweep_step(&host->programs->sweep, host->pins, turn_until_ns());
-	long_wait_table_sweep_step(&host->programs->waits, host->pins, turn_until_ns());
-	return more || host->programs->sweep.elements || host->programs->waits.elements;
+void accounts_hold_step(const struct signal_host *host)
+{
+	for (struct accounts_held *held = host->accounts->first; held; held = held->next)
+		enter_threads(held, turn_until_ns());
+	account_table_sweep_step(&host->accounts->sweep, host->pins, turn_until_ns());
 }
 
 void accounts_hold_settle(const struct signal_host *host)
 {
-	account_table_sweep_step(&host->programs->sweep, host->pins, UINT64_MAX);
+	account_table_sweep_step(&host->accounts->sweep, host->pins, UINT64_MAX);
 }
 
 bool accounts_hold_has_rest(const struct signal_host *host)
 {
-	const struct accounts_held *held = host->programs->accounts;
+	const struct accounts_held *held = host->accounts->first;
 
 	while (held && !held->entry)
 		held = held->next;
-	return held || host->programs->sweep.elements || host->programs->waits.elements;
+	return held || host->accounts->sweep.elements;
 }
 
 /* Attaches the program for one session more and reads. Returns NULL with *ret_why. */
@@ -113,8 +114,8 @@ static struct accounts_held *attach_program(const struct signal_host *host,
 		return NULL;
 	}
 	held->target = target;
-	held->next = host->programs->accounts;
-	host->programs->accounts = held;
+	held->next = host->accounts->first;
+	host->accounts->first = held;
 	return held;
 }
 
@@ -127,7 +128,7 @@ bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
 	hold->tried = true;
 	if (hold->held || target->stop_ns || !host->pins->abi.sched_info)
 		return false;
-	held = find_held(host->programs, target);
+	held = find_held(host->accounts, target);
 	if (!held)
 		held = attach_program(host, target, &signal->why);
 	if (!held)
@@ -200,7 +201,7 @@ const struct thread_baseline *accounts_hold_before(const struct accounts_hold *h
 
 void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *host)
 {
-	struct accounts_held **at = &host->programs->accounts, *held = hold->held;
+	struct accounts_held **at = &host->accounts->first, *held = hold->held;
 
 	hold->held = NULL;
 	if (!held || --held->holders)
@@ -214,8 +215,8 @@ void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *h
 	thread_accounts_forget(&held->before);
 	thread_accounts_done(&held->accounts);
 	free(held);
-	account_table_sweep_begin(&host->programs->sweep);
-	account_table_sweep_step(&host->programs->sweep, host->pins, turn_until_ns());
+	account_table_sweep_begin(&host->accounts->sweep);
+	account_table_sweep_step(&host->accounts->sweep, host->pins, turn_until_ns());
 }
 
 void accounts_hold_write_missing(const struct accounts_hold *hold, const struct signal *signal,

@@ -9,10 +9,21 @@
 
 #include <stdbool.h>
 
+#include "consumer/signals/account_table.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/thread_accounts.h"
 
 struct accounts_held;
+
+/* The time accounts of all sessions; begins as all 0. */
+struct account_holds {
+	struct accounts_held *first; /* of the sessions that have any */
+	struct account_sweep sweep;  /* of the leftovers of others */
+	unsigned int calls; /* sessions that have waits counted by system call (control.calls) */
+};
+
+/* Stops what is not over. Call when no session runs. */
+void account_holds_done(struct account_holds *all);
 
 /* One signal's part in it; begins as all 0. */
 struct accounts_hold {
@@ -32,10 +43,10 @@ const char *accounts_hold_reason(const struct signal_host *host);
 void accounts_hold_settle(const struct signal_host *host);
 
 /*
- * Enters threads of sessions that have begun, and removes accounts and long waits of those that
- * have ended, for as long as a turn has time. Returns whether there is more.
+ * Enters threads of sessions that have begun, and removes accounts of those that have ended, for as
+ * long as a turn has time.
  */
-bool accounts_hold_step(const struct signal_host *host);
+void accounts_hold_step(const struct signal_host *host);
 
 /* Returns whether accounts_hold_step has more to do. */
 bool accounts_hold_has_rest(const struct signal_host *host);

@@ -16,6 +16,7 @@
 #include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/lock_stacks.h"
 #include "consumer/signals/lock_waits.h"
+#include "consumer/signals/long_wait_table.h"
 #include "consumer/signals/long_waits.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signal_target.h"
@@ -205,7 +206,7 @@ static void end_lock(struct signal *signal, const struct signal_host *host,
 	drop_programs(s, host, true);
 	lock_maps_forget(&s->before);
 	lock_maps_sweep(host->pins, false);
-	long_wait_table_sweep_begin(&host->programs->waits);
+	long_wait_table_sweep_begin(host->long_waits);
 }
 
 static bool is_settled(const struct signal *signal)

@@ -133,6 +133,7 @@ const struct signal_kind pools_kind = {
 	.auto_why = "auto: at a stall, and for who asks, what runs on the CPUs, who gives them up, "
 		    "and what the threads wait for",
 	.is_auto = is_auto,
+	.settle = accounts_hold_settle,
 	.create = create_pools,
 	.destroy = destroy_pools,
 	.attach = attach_pools,

@@ -21,8 +21,6 @@ void signal_programs_done(struct signal_programs *all)
 {
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		close_signal(all, i);
-	account_table_sweep_stop(&all->sweep);
-	long_wait_table_sweep_stop(&all->waits);
 }
 
 int signal_programs_hold(struct signal_programs *all, enum signal_bit signal, const char **ret_why)

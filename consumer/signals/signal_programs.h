@@ -9,12 +9,9 @@
 
 #include <stddef.h>
 
-#include "consumer/signals/account_table.h"
-#include "consumer/signals/long_wait_table.h"
 #include "shared/broker/broker.h"
 #include "shared/rules/rules.h"
 
-struct accounts_held;
 struct broker_client;
 
 struct signal_programs {
@@ -24,15 +21,11 @@ struct signal_programs {
 		size_t n_fds;
 		unsigned int holders; /* sessions that want it */
 	} of[SIGNAL_COUNT_];
-	struct accounts_held *accounts; /* of the sessions that have any (accounts_hold.h) */
-	struct account_sweep sweep;	/* of the others' leftovers */
-	struct long_wait_sweep waits;	/* likewise */
-	unsigned int calls; /* sessions that have waits counted by system call (control.calls) */
 };
 
 void signal_programs_init(struct signal_programs *all, struct broker_client *link);
 
-/* Closes all descriptors and frees the members. */
+/* Closes all descriptors. */
 void signal_programs_done(struct signal_programs *all);
 
 /*

@@ -18,9 +18,11 @@
 #include "consumer/signals/trigger_reason.h"
 #include "shared/rules/rules.h"
 
+struct account_holds;
 struct cgroups;
 struct counter_history;
 struct jsonw;
+struct long_wait_sweep;
 struct look_pass;
 struct look_seen;
 struct looks;
@@ -40,6 +42,8 @@ struct signal_host {
 	const struct pinned_maps *pins;
 	const struct sampler *sampler;
 	struct signal_programs *programs;
+	struct account_holds *accounts;	    /* of all sessions */
+	struct long_wait_sweep *long_waits; /* likewise */
 	const struct recorder *recorder;
 	struct cgroups *cgroups;
 	struct processes *processes;
@@ -120,6 +124,12 @@ struct signal_kind {
 
 	/* Returns whether "auto" chooses it for a trigger. */
 	bool (*is_auto)(const struct trigger_reason *reason);
+
+	/*
+	 * Called before a slot is set to capture for any session: nothing that the kernel side has
+	 * of the slot's last one may go on there.
+	 */
+	void (*settle)(const struct signal_host *host);
 
 	/* Allocates it for one session, without evidence yet. NULL without memory. */
 	struct signal *(*create)(const struct signal_host *host,

@@ -63,8 +63,8 @@ static void destroy_calls(struct signal *signal)
 /* The kernel side counts for one session more or less. */
 static void count_for(const struct signal_host *host, int number)
 {
-	host->programs->calls += (unsigned int)number;
-	__atomic_store_n(&host->pins->control->calls, host->programs->calls, __ATOMIC_SEQ_CST);
+	host->accounts->calls += (unsigned int)number;
+	__atomic_store_n(&host->pins->control->calls, host->accounts->calls, __ATOMIC_SEQ_CST);
 }
 
 /* Notes the present counts; counts of ended sessions alone are removed. */
@@ -72,7 +72,7 @@ static int begin_calls(struct system_calls *s, const struct signal_host *host)
 {
 	int r = call_times_read(host->pins, &s->before);
 
-	if (r == 0 && !host->programs->calls && call_times_empty(host->pins, &s->before) == 0)
+	if (r == 0 && !host->accounts->calls && call_times_empty(host->pins, &s->before) == 0)
 		call_times_done(&s->before);
 	return r;
 }

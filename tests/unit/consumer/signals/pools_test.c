@@ -12,6 +12,7 @@
 
 #include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/thread_pools.h"
@@ -22,7 +23,10 @@
 static struct pinned_maps pins;
 static struct slot slots[SLOT + 1];
 static struct signal_programs programs;
-static struct signal_host host = { .kinds = evidence_kinds, .pins = &pins, .programs = &programs };
+static struct account_holds accounts;
+static struct signal_host host = {
+	.kinds = evidence_kinds, .pins = &pins, .programs = &programs, .accounts = &accounts
+};
 static struct signal_target target;
 static char path[] = "/tmp/trocar-unit-pools-XXXXXX";
 
@@ -45,6 +49,7 @@ static int setup(void **state)
 	pins.signal_fd[PINNED_MAP_account_losses] = bpf_map_create(
 		BPF_MAP_TYPE_PERCPU_ARRAY, "unit", 4, sizeof(struct slot_accounts), SLOT + 1, NULL);
 	programs = (struct signal_programs){};
+	accounts = (struct account_holds){};
 	programs.of[SIGNAL_POOLS].fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	programs.of[SIGNAL_POOLS].n_fds = 1;
 	target = (struct signal_target){ .slot = SLOT, .start_ns = clock_mono_ns() };
@@ -54,6 +59,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	signal_programs_done(&programs);
+	account_holds_done(&accounts);
 	close(pins.signal_fd[PINNED_MAP_accounts]);
 	close(pins.signal_fd[PINNED_MAP_account_losses]);
 	unlink(path);

@@ -15,6 +15,7 @@
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/queue_waits.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
@@ -26,10 +27,13 @@
 static struct pinned_maps pins;
 static struct slot slots[SLOT + 1];
 static struct signal_programs programs;
+static struct account_holds accounts;
 static struct cgroups cgroups;
-static struct signal_host host = {
-	.kinds = evidence_kinds, .pins = &pins, .programs = &programs, .cgroups = &cgroups
-};
+static struct signal_host host = { .kinds = evidence_kinds,
+				   .pins = &pins,
+				   .programs = &programs,
+				   .accounts = &accounts,
+				   .cgroups = &cgroups };
 static struct signal_target target;
 static char path[] = "/tmp/trocar-unit-runq-XXXXXX", mount[] = "/tmp/trocar-unit-groups-XXXXXX";
 
@@ -68,6 +72,7 @@ static int setup(void **state)
 		make_map(BPF_MAP_TYPE_HASH, sizeof(struct queue_neighbour), 8, 64);
 	pins.watches_fd = make_map(BPF_MAP_TYPE_HASH, 8, sizeof(struct watch_entry), 64);
 	programs = (struct signal_programs){};
+	accounts = (struct account_holds){};
 	programs.of[SIGNAL_POOLS].fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	programs.of[SIGNAL_POOLS].n_fds = 1;
 	target = (struct signal_target){
@@ -79,6 +84,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	signal_programs_done(&programs);
+	account_holds_done(&accounts);
 	cgroups_done(&cgroups);
 	close(pins.signal_fd[PINNED_MAP_accounts]);
 	close(pins.signal_fd[PINNED_MAP_account_losses]);
@@ -162,7 +168,7 @@ static void test_counts(void **state)
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 1);
 	pools->kind->end(pools, &host, &target);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
-	assert_null(programs.accounts);
+	assert_null(accounts.first);
 	assert_int_equal(((const struct thread_pools *)pools->evidence)->count, 1);
 	assert_int_equal(s->counted->attempted, 10);
 	assert_int_equal(s->counted->emitted, 3);
@@ -322,7 +328,7 @@ static void test_without(void **state)
 	s->kind->attach(s, &host, &target);
 	assert_non_null(s->why);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
-	assert_null(programs.accounts);
+	assert_null(accounts.first);
 	s->kind->end(s, &host, &target);
 	assert_null(s->evidence);
 	signals_free(s);

@@ -12,6 +12,7 @@
 
 #include "consumer/evidence/evidence_kinds.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/call_times.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
@@ -23,7 +24,10 @@ static struct control control;
 static struct pinned_maps pins;
 static struct slot slots[SLOT + 1];
 static struct signal_programs programs;
-static struct signal_host host = { .kinds = evidence_kinds, .pins = &pins, .programs = &programs };
+static struct account_holds accounts;
+static struct signal_host host = {
+	.kinds = evidence_kinds, .pins = &pins, .programs = &programs, .accounts = &accounts
+};
 static struct signal_target target;
 static char path[] = "/tmp/trocar-unit-calls-XXXXXX";
 
@@ -52,6 +56,7 @@ static int setup(void **state)
 		bpf_map_create(BPF_MAP_TYPE_PERCPU_HASH, "unit", sizeof(struct account_call_key),
 			       sizeof(struct call_waits), 64, NULL);
 	programs = (struct signal_programs){};
+	accounts = (struct account_holds){};
 	programs.of[SIGNAL_POOLS].fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	programs.of[SIGNAL_POOLS].n_fds = 1;
 	target = (struct signal_target){ .slot = SLOT, .start_ns = clock_mono_ns() };
@@ -61,6 +66,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	signal_programs_done(&programs);
+	account_holds_done(&accounts);
 	close(pins.signal_fd[PINNED_MAP_accounts]);
 	close(pins.signal_fd[PINNED_MAP_account_losses]);
 	close(pins.signal_fd[PINNED_MAP_account_calls]);
