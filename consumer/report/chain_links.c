@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/report/thresholds.h"
+#include "consumer/signals/thresholds.h"
 #include "shared/tools/macro.h"
 
 const char *chain_links_end(enum chain_end end)

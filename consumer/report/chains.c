@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "consumer/report/chain_links.h"
-#include "consumer/signals/thread_pools.h"
+#include "consumer/signals/pool_name.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/idmap.h"
 #include "shared/tools/macro.h"
@@ -55,7 +55,7 @@ static uint32_t group_of(struct builder *b, const char *comm)
 	uintptr_t number;
 	uint64_t key;
 
-	thread_pools_name(comm, name);
+	pool_name_of(comm, name);
 	key = idmap_text_key(name);
 	number = (uintptr_t)idmap_get(&b->groups, key);
 	if (number)

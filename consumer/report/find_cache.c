@@ -8,7 +8,7 @@
 
 #include "consumer/facts/disk_text.h"
 #include "consumer/report/session_block.h"
-#include "consumer/report/thresholds.h"
+#include "consumer/signals/thresholds.h"
 #include "shared/tools/macro.h"
 
 /* What the session asked of disks. A disk that lies on another one has the same bytes again. */

@@ -7,7 +7,7 @@
 
 #include "consumer/facts/disk_text.h"
 #include "consumer/report/session_reclaim.h"
-#include "consumer/report/thresholds.h"
+#include "consumer/signals/thresholds.h"
 #include "shared/tools/macro.h"
 
 static double to_mib(uint64_t pages)

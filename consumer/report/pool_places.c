@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/report/thresholds.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
-#include "consumer/signals/thread_pools.h"
+#include "consumer/signals/pool_name.h"
+#include "consumer/signals/thresholds.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -80,7 +80,7 @@ void pool_places_add(struct pool_places *p, const struct stack *stack,
 
 	if (stack->phase == PHASE_ONSET || (stack->phase == PHASE_BEFORE && !whole))
 		return;
-	thread_pools_name(stack->comm, pool);
+	pool_name_of(stack->comm, pool);
 	key = key_of(pool, wait, free);
 	number = (size_t)(uintptr_t)idmap_get(&p->by_hash, key);
 	row = number ? &p->rows[number - 1] : make_row(p, pool, wait, free, key);

@@ -19,7 +19,7 @@
 
 /* One function and kind of wait of one pool. */
 struct pool_place {
-	char pool[COMM_BYTES]; /* thread_pools_name */
+	char pool[COMM_BYTES]; /* pool_name_of */
 	uint32_t tgid;	       /* 0: of several processes */
 	uint8_t state;	       /* known_wait.h */
 	bool free;	       /* a thread that waits there would take new work */

@@ -9,10 +9,11 @@
 #include "consumer/facts/disk_text.h"
 #include "consumer/report/chain_links.h"
 #include "consumer/report/frame_json.h"
-#include "consumer/report/thresholds.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
+#include "consumer/signals/pool_name.h"
 #include "consumer/signals/thread_pools.h"
+#include "consumer/signals/thresholds.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -53,7 +54,7 @@ static void say_who(struct saying *s, const struct chain_link *link)
 		say(s, "%.*s", COMM_BYTES, link->comm);
 		return;
 	}
-	thread_pools_name(link->comm, name);
+	pool_name_of(link->comm, name);
 	say(s, "%" PRIu32 " threads", link->threads);
 	if (name[0])
 		say(s, " of %.*s", COMM_BYTES, name);

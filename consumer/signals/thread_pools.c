@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/signals/pool_name.h"
 #include "shared/tools/macro.h"
 
 static const char *const parts[] = {
@@ -28,16 +29,6 @@ uint64_t thread_pools_waited_ns(const struct thread_pool *pool)
 	return sum_ns;
 }
 
-void thread_pools_name(const char *comm, char name[COMM_BYTES])
-{
-	size_t n = 0;
-
-	memset(name, 0, COMM_BYTES);
-	for (size_t i = 0; i < COMM_BYTES - 1 && comm[i]; i++)
-		if (comm[i] < '0' || comm[i] > '9')
-			name[n++] = comm[i];
-}
-
 /* By process, then by name without digits. */
 static int compare_threads(const void *a, const void *b)
 {
@@ -48,8 +39,8 @@ static int compare_threads(const void *a, const void *b)
 		return x->tgid < y->tgid ? -1 : 1;
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	thread_pools_name(x->comm, name_x);
-	thread_pools_name(y->comm, name_y);
+	pool_name_of(x->comm, name_x);
+	pool_name_of(y->comm, name_y);
 	return memcmp(name_x, name_y, COMM_BYTES);
 }
 
@@ -95,7 +86,7 @@ static void make_pool(const struct thread_account *t, struct thread_pool *ret_po
 		.longest_tid = t->tid,
 	};
 	queue_histogram_add(&ret_pool->queue, &t->queue);
-	thread_pools_name(t->comm, ret_pool->name);
+	pool_name_of(t->comm, ret_pool->name);
 	memcpy(ret_pool->part_ns, t->part_ns, sizeof(t->part_ns));
 	memcpy(ret_pool->longest_comm, t->comm, COMM_BYTES);
 }
@@ -166,7 +157,7 @@ bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t
 {
 	char name[COMM_BYTES];
 
-	thread_pools_name(comm, name);
+	pool_name_of(comm, name);
 	for (size_t i = 0; i < pools->count; i++) {
 		const struct thread_pool *p = &pools->items[i];
 

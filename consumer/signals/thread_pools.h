@@ -50,9 +50,6 @@ void thread_pools_done(struct thread_pools *pools);
 bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t start_ns,
 		       const char *comm, size_t *ret_index);
 
-/* Writes the name of the pool of a thread: `comm` without digits, padded with NULs. */
-void thread_pools_name(const char *comm, char name[COMM_BYTES]);
-
 /* Returns the sum of the waits: every part but running and queue. */
 uint64_t thread_pools_waited_ns(const struct thread_pool *pool);
 

@@ -6,7 +6,7 @@
 
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
-#include "consumer/signals/thread_pools.h"
+#include "consumer/signals/pool_name.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -98,7 +98,7 @@ struct timeline_pool *timeline_pool(struct timeline *t, const struct stack_sampl
 
 	if (!t)
 		return NULL;
-	thread_pools_name(h->comm, name);
+	pool_name_of(h->comm, name);
 	hash = hash_pool(h, name);
 	for (pool = idmap_get(&t->by_hash, hash); pool; pool = pool->next)
 		if (pool->tgid == h->tgid && pool->start_ns == h->start_ns &&

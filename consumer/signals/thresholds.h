@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* thresholds.h: where the search for findings draws its lines: THRESHOLD_CHAIN_PCT, ... */
-#ifndef TROCAR_CONSUMER_REPORT_THRESHOLDS_H
-#define TROCAR_CONSUMER_REPORT_THRESHOLDS_H
+#ifndef TROCAR_CONSUMER_SIGNALS_THRESHOLDS_H
+#define TROCAR_CONSUMER_SIGNALS_THRESHOLDS_H
 
 enum threshold {
 #define THRESHOLD(id, value, help) THRESHOLD_##id = (value),
