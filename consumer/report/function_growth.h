@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/report/frame_name.h"
+#include "consumer/naming/frame_name.h"
 
 #define FUNCTION_GROWTH_ROWS 4096 /* places for functions; three quarters of them are used */
 

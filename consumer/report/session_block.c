@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "consumer/facts/disk_text.h"
-#include "consumer/report/frame_json.h"
+#include "consumer/naming/frame_json.h"
 #include "consumer/report/session_neighbours.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/json/jsonw.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "consumer/facts/disk_text.h"
+#include "consumer/naming/frame_json.h"
 #include "consumer/report/chain_links.h"
-#include "consumer/report/frame_json.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/pool_name.h"

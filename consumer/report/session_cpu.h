@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/report/frame_name.h"
+#include "consumer/naming/frame_name.h"
 #include "consumer/sampling/stack_table.h"
 
 struct jsonw;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/report/module_advice.h"
+#include "consumer/naming/module_advice.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 

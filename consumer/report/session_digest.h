@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/naming/frame_name.h"
 #include "consumer/report/chains.h"
 #include "consumer/report/condition_locks.h"
-#include "consumer/report/frame_name.h"
 #include "consumer/report/function_growth.h"
 #include "consumer/report/garbage.h"
 #include "consumer/report/pool_places.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/report/frame_json.h"
+#include "consumer/naming/frame_json.h"
 #include "consumer/signals/lock_waits.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/json/jsonw.h"

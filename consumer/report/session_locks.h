@@ -3,8 +3,8 @@
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_LOCKS_H
 #define TROCAR_CONSUMER_REPORT_SESSION_LOCKS_H
 
+#include "consumer/naming/frame_name.h"
 #include "consumer/output/event_line.h"
-#include "consumer/report/frame_name.h"
 #include "consumer/report/lock_names.h"
 #include "consumer/session/session_result.h"
 

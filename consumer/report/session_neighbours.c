@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_neighbours.h"
 
-#include "consumer/report/frame_json.h"
+#include "consumer/naming/frame_json.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/report/frame_json.h"
+#include "consumer/naming/frame_json.h"
 #include "consumer/report/session_calls.h"
 #include "consumer/report/session_chains.h"
 #include "consumer/report/session_digest.h"

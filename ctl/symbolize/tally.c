@@ -12,7 +12,7 @@
 #include "shared/tools/macro.h"
 
 #define NAME_MAX_BYTES                                                                  \
-	128 /* of a module in a sentence of the agent (consumer/report/module_advice.c) \
+	128 /* of a module in a sentence of the agent (consumer/naming/module_advice.c) \
 	     */
 
 /* Without padding, as all keys of pools; STORE_NONE: of the whole session. */

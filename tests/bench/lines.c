@@ -15,9 +15,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "consumer/naming/frame_name.h"
 #include "consumer/output/event_line.h"
 #include "consumer/output/host.h"
-#include "consumer/report/frame_name.h"
 #include "consumer/report/session_report.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"

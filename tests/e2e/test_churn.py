@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/unwind/unwind_ranges.h bpf/unwind/unwind_cache.h bpf/mappings/map_changes.h consumer/process/mappings_reread*
+# tests: bpf/unwind/unwind_ranges.h bpf/unwind/unwind_cache.h bpf/mappings/map_changes.h
+# tests: consumer/process/mappings_reread*
 """Exec, dlopen, dlclose, exit and pids used again, all the time and under sampling: no frame may be of a file that the
 process did not have mapped at that tick."""
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/discovery/discover.bpf.c bpf/watch/cgroup.bpf.c bpf/watch/scope.h bpf/maps/event_* consumer/discovery/* consumer/watch/binding*
+# tests: bpf/discovery/discover.bpf.c bpf/watch/cgroup.bpf.c bpf/watch/scope.h bpf/maps/event_* consumer/discovery/*
+# tests: consumer/watch/binding*
 # tests: shared/rules/rules_index* consumer/process/process.*
 """Which processes and cgroups the agent finds, how, and when it lets go of them."""
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/symbols/* consumer/jit/* consumer/mappings/* consumer/report/frame_* consumer/report/module_advice*
+# tests: consumer/symbols/* consumer/jit/* consumer/mappings/* consumer/naming/frame_* consumer/naming/module_advice*
 # tests: shared/elf/*
 """Where names come from: files that only the watched process can reach, debug files, compiled code."""
 import os

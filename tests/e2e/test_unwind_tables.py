@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/process/unwind_* consumer/unwind/store/* bpf/unwind/unwind_ranges.h bpf/unwind/process_table.h bpf/discovery/iter.bpf.c
+# tests: consumer/process/unwind_* consumer/unwind/store/* bpf/unwind/unwind_ranges.h bpf/unwind/process_table.h
+# tests: bpf/discovery/iter.bpf.c
 """Stacks by rows compiled from .eh_frame, of programs without frame pointers, from an unprivileged
 process: complete and with the right callers."""
 import collections

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/mappings/vma_tree.h bpf/discovery/iter.bpf.c bpf/mappings/memory_thread.h consumer/process/process_mappings*
+# tests: bpf/mappings/vma_tree.h bpf/discovery/iter.bpf.c bpf/mappings/memory_thread.h
+# tests: consumer/process/process_mappings*
 # tests: consumer/process/mappings_queue* consumer/discovery/process_scan*
 """Kernels before 6.7 find the mappings of a process by a walk over all tasks: `load --walk-tasks` makes this one do so.
 All tests of this folder play that way with TROCAR_LOAD=--walk-tasks."""

@@ -4,7 +4,7 @@
 #include <json-c/json.h>
 #include <stdio.h>
 
-#include "consumer/report/module_advice.h"
+#include "consumer/naming/module_advice.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_headline.h"
 #include "shared/json/jsonw.h"

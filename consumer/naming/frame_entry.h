@@ -5,11 +5,11 @@
  * for a function of its own: the file must be the runtime that has this entry point, and _start
  * must be at the file's entry point.
  */
-#ifndef TROCAR_CONSUMER_REPORT_FRAME_ENTRY_H
-#define TROCAR_CONSUMER_REPORT_FRAME_ENTRY_H
+#ifndef TROCAR_CONSUMER_NAMING_FRAME_ENTRY_H
+#define TROCAR_CONSUMER_NAMING_FRAME_ENTRY_H
 
-#include "consumer/report/code_files.h"
-#include "consumer/report/frame_name.h"
+#include "consumer/naming/code_files.h"
+#include "consumer/naming/frame_name.h"
 
 /*
  * Returns whether symbol `fn` is `name`, or `name` with a version ("@@GLIBC_2.34") or a compiler's

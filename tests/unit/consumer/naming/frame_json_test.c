@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "consumer/report/frame_json.h"
+#include "consumer/naming/frame_json.h"
 #include "tests/unit/consumer/symbols/records_testing.h"
 
 #define KERNEL_BASE 0xffffffff81000000ULL

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/report/frame_entry.h"
+#include "consumer/naming/frame_entry.h"
 
 #include <string.h>
 

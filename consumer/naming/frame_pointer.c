@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/report/frame_pointer.h"
+#include "consumer/naming/frame_pointer.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* module_advice.h: writes one sentence for the operator about a module that made stacks poor. */
-#ifndef TROCAR_CONSUMER_REPORT_MODULE_ADVICE_H
-#define TROCAR_CONSUMER_REPORT_MODULE_ADVICE_H
+#ifndef TROCAR_CONSUMER_NAMING_MODULE_ADVICE_H
+#define TROCAR_CONSUMER_NAMING_MODULE_ADVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>

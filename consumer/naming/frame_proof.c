@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/report/frame_proof.h"
+#include "consumer/naming/frame_proof.h"
 
 #include <string.h>
 
-#include "consumer/report/frame_entry.h"
-#include "consumer/report/frame_pointer.h"
+#include "consumer/naming/frame_entry.h"
+#include "consumer/naming/frame_pointer.h"
 #include "shared/tools/macro.h"
 
 #define CALL_BYTES 5 /* of a direct call: e8 and a signed distance */

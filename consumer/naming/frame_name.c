@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/report/frame_name.h"
+#include "consumer/naming/frame_name.h"
 
 #include <errno.h>
 #include <string.h>

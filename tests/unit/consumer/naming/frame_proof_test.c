@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files prove of a stack. */
-#include "consumer/report/frame_proof.h"
+#include "consumer/naming/frame_proof.h"
 
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/report/code_testing.h"
+#include "tests/unit/consumer/naming/code_testing.h"
 
 /* A stack of `count` user frames; free it. */
 static struct stack *new_stack(const struct frame *frames, uint16_t count, uint16_t kernel)

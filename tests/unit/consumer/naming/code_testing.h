@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* code_testing.h: writes small ELF files with known code, and makes modules of them. */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_REPORT_CODE_TESTING_H
-#define TROCAR_TESTS_UNIT_CONSUMER_REPORT_CODE_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_NAMING_CODE_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_NAMING_CODE_TESTING_H
 
 #include "tests/unit/consumer/testing/unit_testing.h"
 

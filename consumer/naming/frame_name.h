@@ -3,8 +3,8 @@
  * frame_name.h: names a stack's frames and judges whether the stack is complete. Report thread
  * only.
  */
-#ifndef TROCAR_CONSUMER_REPORT_FRAME_NAME_H
-#define TROCAR_CONSUMER_REPORT_FRAME_NAME_H
+#ifndef TROCAR_CONSUMER_NAMING_FRAME_NAME_H
+#define TROCAR_CONSUMER_NAMING_FRAME_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

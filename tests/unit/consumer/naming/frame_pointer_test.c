@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which functions keep a frame pointer, and where in them, by their instructions. */
-#include "consumer/report/frame_pointer.h"
+#include "consumer/naming/frame_pointer.h"
 
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/report/code_testing.h"
+#include "tests/unit/consumer/naming/code_testing.h"
 
 #define NOPS "\x90\x90\x90\x90\x90\x90\x90\x90"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Facts from files about their code: the runtime that they are, their entry point, their bytes. */
-#include "consumer/report/code_files.h"
+#include "consumer/naming/code_files.h"
 
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/report/code_testing.h"
+#include "tests/unit/consumer/naming/code_testing.h"
 
 static const struct {
 	struct code_testing_file file;

@@ -4,8 +4,8 @@
  * the file is, and the bytes of instructions. A name alone proves none of these. Files are opened
  * on first use and stay open for one session. Report thread only; the files are foreign.
  */
-#ifndef TROCAR_CONSUMER_REPORT_CODE_FILES_H
-#define TROCAR_CONSUMER_REPORT_CODE_FILES_H
+#ifndef TROCAR_CONSUMER_NAMING_CODE_FILES_H
+#define TROCAR_CONSUMER_NAMING_CODE_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

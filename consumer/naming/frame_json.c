@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/report/frame_json.h"
+#include "consumer/naming/frame_json.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/report/frame_proof.h"
+#include "consumer/naming/frame_proof.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 

@@ -7,11 +7,11 @@
  * lies in a function that has set its frame pointer, or when the call before the return
  * address calls this function. Report thread only.
  */
-#ifndef TROCAR_CONSUMER_REPORT_FRAME_PROOF_H
-#define TROCAR_CONSUMER_REPORT_FRAME_PROOF_H
+#ifndef TROCAR_CONSUMER_NAMING_FRAME_PROOF_H
+#define TROCAR_CONSUMER_NAMING_FRAME_PROOF_H
 
-#include "consumer/report/code_files.h"
-#include "consumer/report/frame_name.h"
+#include "consumer/naming/code_files.h"
+#include "consumer/naming/frame_name.h"
 
 /*
  * Sets the proofs that frame_name_quality needs for the `n` named frames of `stack`, leaf first:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
-#include "consumer/report/module_advice.h"
+#include "consumer/naming/module_advice.h"
 #include "consumer/unwind/store/unwind_file.h"
 #include "shared/tools/macro.h"
 

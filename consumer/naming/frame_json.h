@@ -4,13 +4,13 @@
  * in common, so each frame is named and rendered once and its text then copied. Create one struct
  * rendering per session: the names it holds live until the next symbols_trim. Report thread only.
  */
-#ifndef TROCAR_CONSUMER_REPORT_FRAME_JSON_H
-#define TROCAR_CONSUMER_REPORT_FRAME_JSON_H
+#ifndef TROCAR_CONSUMER_NAMING_FRAME_JSON_H
+#define TROCAR_CONSUMER_NAMING_FRAME_JSON_H
 
 #include <stddef.h>
 
-#include "consumer/report/code_files.h"
-#include "consumer/report/frame_name.h"
+#include "consumer/naming/code_files.h"
+#include "consumer/naming/frame_name.h"
 #include "shared/json/jsonw.h"
 
 /* Frames in the cache, a power of 2, and the bytes of all their texts. */

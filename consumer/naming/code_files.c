@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/report/code_files.h"
+#include "consumer/naming/code_files.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "consumer/jit/perf_map_files.h"
-#include "consumer/report/frame_name.h"
+#include "consumer/naming/frame_name.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "consumer/unwind/store/unwind_file.h"
 #include "shared/tools/macro.h"

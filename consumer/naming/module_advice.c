@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/report/module_advice.h"
+#include "consumer/naming/module_advice.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,13 +4,13 @@
  * pointer: whether at a place in it the register points to the saved one of the caller, next to the
  * return address. Report thread only; the files are foreign.
  */
-#ifndef TROCAR_CONSUMER_REPORT_FRAME_POINTER_H
-#define TROCAR_CONSUMER_REPORT_FRAME_POINTER_H
+#ifndef TROCAR_CONSUMER_NAMING_FRAME_POINTER_H
+#define TROCAR_CONSUMER_NAMING_FRAME_POINTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer/report/code_files.h"
+#include "consumer/naming/code_files.h"
 
 #define FRAME_POINTER_BYTES 4096 /* of a function that are read */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Entry points: the name alone proves nothing, the file must be the runtime that has it. */
-#include "consumer/report/frame_entry.h"
+#include "consumer/naming/frame_entry.h"
 
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/report/code_testing.h"
+#include "tests/unit/consumer/naming/code_testing.h"
 
 enum kind { LIBC, PROGRAM, STATIC, PLUGIN, GO, GCCGO, KINDS };
 
