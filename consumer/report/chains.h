@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/report/lock_names.h"
-#include "consumer/report/wait_places.h"
-#include "consumer/signals/lock_waits.h"
-#include "consumer/signals/long_waits.h"
+#include "consumer/evidence/locks/lock_names.h"
+#include "consumer/evidence/locks/lock_waits.h"
+#include "consumer/evidence/locks/long_waits.h"
+#include "consumer/evidence/waits/wait_places.h"
 
 #define CHAINS_LINKS   5
 #define CHAINS_NODES   8192	  /* sets of threads and their activities, of all chains */

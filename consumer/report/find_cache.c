@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/evidence/disks/session_block.h"
 #include "consumer/facts/disk_text.h"
-#include "consumer/report/session_block.h"
 #include "consumer/signals/thresholds.h"
 #include "shared/tools/macro.h"
 

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/evidence/disks/session_block.h"
+#include "consumer/evidence/time/call_names.h"
+#include "consumer/evidence/time/call_times.h"
+#include "consumer/evidence/waits/session_waits.h"
 #include "consumer/facts/disk_text.h"
 #include "consumer/report/find_cache.h"
 #include "consumer/report/find_memory.h"
-#include "consumer/report/session_block.h"
 #include "consumer/report/session_facts.h"
-#include "consumer/report/session_waits.h"
-#include "consumer/signals/call_names.h"
-#include "consumer/signals/call_times.h"
 #include "consumer/signals/thresholds.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/tools/clock.h"

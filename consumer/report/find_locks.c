@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "consumer/evidence/locks/lock_names.h"
+#include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/report/chain_links.h"
-#include "consumer/report/lock_names.h"
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/lock_waits.h"
 #include "shared/tools/macro.h"
 
 static const struct lock_waits *locks_of(const struct session_result *s)

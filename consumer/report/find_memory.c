@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/evidence/memory/session_reclaim.h"
 #include "consumer/facts/disk_text.h"
-#include "consumer/report/session_reclaim.h"
 #include "consumer/signals/thresholds.h"
 #include "shared/tools/macro.h"
 

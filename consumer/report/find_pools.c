@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/evidence/waits/pool_places.h"
 #include "consumer/report/find_sockets.h"
-#include "consumer/report/pool_places.h"
 #include "consumer/sampling/wait_kind.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

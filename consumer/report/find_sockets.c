@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/evidence/sockets/session_sockets.h"
+#include "consumer/evidence/waits/session_waits.h"
 #include "consumer/report/chain_links.h"
-#include "consumer/report/session_sockets.h"
-#include "consumer/report/session_waits.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/findings/socket_limits.h"
 #include "shared/tools/clock.h"

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/evidence/time/queue_waits.h"
 #include "consumer/report/chain_links.h"
 #include "consumer/report/session_chains.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/queue_waits.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

@@ -8,13 +8,13 @@
 
 #include <stdint.h>
 
+#include "consumer/evidence/locks/session_locks.h"
+#include "consumer/evidence/time/thread_pools.h"
 #include "consumer/facts/causes.h"
 #include "consumer/report/chain_links.h"
 #include "consumer/report/findings.h"
 #include "consumer/report/session_digest.h"
-#include "consumer/report/session_locks.h"
 #include "consumer/session/session_result.h"
-#include "consumer/signals/thread_pools.h"
 
 /* Pointers are borrowed; `releases` and `names` may be NULL. */
 struct findings_search {

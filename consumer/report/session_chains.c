@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/evidence/time/thread_pools.h"
 #include "consumer/facts/disk_text.h"
 #include "consumer/naming/frame_json.h"
 #include "consumer/report/chain_links.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/pool_name.h"
-#include "consumer/signals/thread_pools.h"
 #include "consumer/signals/thresholds.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
+#include "consumer/evidence/locks/lock_names.h"
 #include "consumer/output/event_line.h"
-#include "consumer/report/lock_names.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/session/session_result.h"
 

@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/evidence/cpu/function_growth.h"
+#include "consumer/evidence/cpu/garbage.h"
+#include "consumer/evidence/cpu/session_cpu.h"
+#include "consumer/evidence/locks/condition_locks.h"
+#include "consumer/evidence/waits/pool_places.h"
+#include "consumer/evidence/waits/session_waits.h"
 #include "consumer/naming/frame_name.h"
 #include "consumer/report/chains.h"
-#include "consumer/report/condition_locks.h"
-#include "consumer/report/function_growth.h"
-#include "consumer/report/garbage.h"
-#include "consumer/report/pool_places.h"
-#include "consumer/report/session_cpu.h"
-#include "consumer/report/session_waits.h"
 #include "consumer/session/session_result.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "shared/tools/idmap.h"

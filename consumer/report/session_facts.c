@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "consumer/evidence/cpu/session_neighbours.h"
 #include "consumer/facts/facts_json.h"
-#include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_verdict.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"

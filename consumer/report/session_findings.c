@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/evidence/locks/lock_waits.h"
+#include "consumer/evidence/sockets/session_sockets.h"
+#include "consumer/evidence/time/queue_waits.h"
 #include "consumer/report/chain_links.h"
 #include "consumer/report/find_disks.h"
 #include "consumer/report/find_locks.h"
@@ -12,11 +15,8 @@
 #include "consumer/report/find_pools.h"
 #include "consumer/report/find_sockets.h"
 #include "consumer/report/session_facts.h"
-#include "consumer/report/session_sockets.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
-#include "consumer/signals/lock_waits.h"
-#include "consumer/signals/queue_waits.h"
 #include "consumer/signals/thresholds.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"

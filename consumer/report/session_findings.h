@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
+#include "consumer/evidence/locks/session_locks.h"
 #include "consumer/report/session_digest.h"
-#include "consumer/report/session_locks.h"
 #include "consumer/session/session_result.h"
 
 struct jsonw;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/report/session_pools.h"
+#include "consumer/evidence/waits/session_pools.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

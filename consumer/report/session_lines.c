@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_lines.h"
 
-#include "consumer/report/session_block.h"
+#include "consumer/evidence/cpu/session_neighbours.h"
+#include "consumer/evidence/disks/session_block.h"
+#include "consumer/evidence/memory/session_reclaim.h"
+#include "consumer/evidence/sockets/session_sockets.h"
+#include "consumer/evidence/time/session_queue.h"
+#include "consumer/evidence/waits/session_pools.h"
+#include "consumer/evidence/waits/session_timeline.h"
 #include "consumer/report/session_facts.h"
-#include "consumer/report/session_neighbours.h"
-#include "consumer/report/session_pools.h"
-#include "consumer/report/session_queue.h"
-#include "consumer/report/session_reclaim.h"
-#include "consumer/report/session_sockets.h"
-#include "consumer/report/session_timeline.h"
 
 void session_lines_put(struct session_result *s, const struct wait_places *places,
 		       const struct lines *lines, const struct event_subject *subject)

@@ -3,8 +3,8 @@
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_LINES_H
 #define TROCAR_CONSUMER_REPORT_SESSION_LINES_H
 
+#include "consumer/evidence/waits/wait_places.h"
 #include "consumer/output/event_line.h"
-#include "consumer/report/wait_places.h"
 #include "consumer/session/session_result.h"
 
 /*

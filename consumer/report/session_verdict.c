@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "consumer/evidence/time/queue_waits.h"
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/queue_waits.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 

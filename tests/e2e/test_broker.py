@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests: loader/broker/* loader/broker_main* consumer/broker/* shared/broker/* consumer/signals/signal_programs*
-# tests: consumer/signals/context_switches* bpf/cpu/switch.bpf.c
+# tests: consumer/evidence/time/context_switches* bpf/cpu/switch.bpf.c
 """Sampling through the broker: what runs follows need, costs nothing while nothing is needed, and goes on
 without whoever dies."""
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/report/garbage*
+# tests: consumer/evidence/cpu/garbage*
 """Runtimes that begin to collect much garbage: the finding says so, and whose it is; of one that computes it does not."""
 import os
 import subprocess

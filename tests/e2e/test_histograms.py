@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: ctl/render/html_histograms* ctl/events/parts* consumer/signals/*histogram*
+# tests: ctl/render/html_histograms* ctl/events/parts* consumer/evidence/time/*histogram* consumer/signals/*histogram*
 """Histograms of sessions and hosts add up: docs/examples/merge-histograms.jq makes of the lines of some what one line of
 all of them would be."""
 import json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/cpu/neighbours.h consumer/signals/*neighbour* consumer/report/session_neighbours*
+# tests: bpf/cpu/neighbours.h consumer/evidence/cpu/*neighbour* consumer/signals/*neighbour*
+# tests: consumer/evidence/cpu/session_neighbours*
 # tests: ctl/render/text_report_neighbours*
 """Who had the CPUs while a session ran: the neighbour lines, and `cpu` of session.end."""
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/time/account_queue.h bpf/maps/time_bucket.h consumer/signals/runq* consumer/signals/queue*
-# tests: consumer/report/session_queue* ctl/render/text_report_queue*
+# tests: bpf/time/account_queue.h bpf/maps/time_bucket.h consumer/evidence/time/runq* consumer/evidence/time/queue*
+# tests: consumer/evidence/time/session_queue* ctl/render/text_report_queue*
 """The signal `runq`: how long threads waited for a CPU, and behind whom, against what the scheduler itself knows."""
 import os
 import shutil

@@ -3,7 +3,7 @@
 # tests: consumer/signals/slot_nest* consumer/signals/trigger_reason* consumer/sampling/cpu_event*
 # tests: consumer/session/* consumer/trigger/trigger* consumer/trigger/cooldown* consumer/trigger/capture_budget*
 # tests: consumer/report/session_report* consumer/report/session_verdict* consumer/report/report_thread*
-# tests: bpf/cpu/sampler.bpf.c bpf/stack/stack.h consumer/signals/oncpu* consumer/sampling/stack_*
+# tests: bpf/cpu/sampler.bpf.c bpf/stack/stack.h consumer/evidence/cpu/oncpu* consumer/sampling/stack_*
 """What a session is made of: trigger, pre-roll, stacks, ledger, headline; and what holds one back."""
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/signals/syscall* consumer/signals/call_* consumer/report/session_calls*
+# tests: consumer/evidence/time/syscall* consumer/evidence/time/call_* consumer/evidence/time/session_calls*
 # tests: ctl/render/text_report_calls* bpf/time/account_calls.h bpf/cpu/tick_call.h
 """The signal `syscall`: how long threads waited in which system call, against what they measured themselves, and how
 much they ran in it, against what they were made to run."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/signals/timeline* consumer/report/session_timeline* ctl/render/text_report_timeline*
+# tests: consumer/signals/timeline* consumer/evidence/waits/session_timeline* ctl/render/text_report_timeline*
 """The lines `timeline`: what each pool of threads did when. A program writes down by the kernel's own clock when it
 changes what it does, and the slots of the line are held against that."""
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests: bpf/waits/looks.bpf.c bpf/waits/look_* consumer/sampling/looks* consumer/sampling/wait_*
-# tests: consumer/signals/offcpu*
-# tests: consumer/report/session_waits* consumer/report/wait_places*
+# tests: consumer/evidence/waits/offcpu*
+# tests: consumer/evidence/waits/session_waits* consumer/evidence/waits/wait_places*
 """The signal offcpu: who waited, in which function, for what kind of thing, and for how long."""
 import json
 import os

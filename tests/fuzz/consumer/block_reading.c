@@ -3,7 +3,7 @@
  * Two readings of the maps of requests to disks, whatever is in them: the report stays within its
  * bounds, is of existing operations, and the ledger is closed.
  */
-#include "consumer/signals/block_requests.h"
+#include "consumer/evidence/disks/block_requests.h"
 #include "tests/fuzz/consumer/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -3,7 +3,7 @@
  * Two readings of the maps of reclaim, whatever is in them: the report stays within its bounds, is
  * of existing kinds, and the ledger is closed.
  */
-#include "consumer/signals/reclaim_times.h"
+#include "consumer/evidence/memory/reclaim_times.h"
 #include "tests/fuzz/consumer/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -3,8 +3,8 @@
  * Records of looks at sockets, and two readings of their counts, with any contents: the report
  * stays within its bounds, and the ledger is closed.
  */
-#include "consumer/signals/socket_passes.h"
-#include "consumer/signals/socket_peers.h"
+#include "consumer/evidence/sockets/socket_passes.h"
+#include "consumer/evidence/sockets/socket_peers.h"
 #include "tests/fuzz/consumer/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/evidence/disks/block_requests.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/block_requests.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 

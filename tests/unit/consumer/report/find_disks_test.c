@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "consumer/evidence/disks/block_requests.h"
+#include "consumer/evidence/time/call_times.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/block_requests.h"
-#include "consumer/signals/call_times.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 

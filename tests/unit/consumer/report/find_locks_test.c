@@ -3,8 +3,8 @@
 #include "consumer/evidence/evidence_kinds.h"
 #include "consumer/report/find_locks.h"
 
+#include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/lock_waits.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/chains_testing.h"
 #include "tests/unit/consumer/testing/report_testing.h"

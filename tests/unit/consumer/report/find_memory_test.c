@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "consumer/evidence/memory/reclaim_times.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/reclaim_times.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 

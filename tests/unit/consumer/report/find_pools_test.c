@@ -6,9 +6,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "consumer/evidence/sockets/socket_peers.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/socket_peers.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;

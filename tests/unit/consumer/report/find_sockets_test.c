@@ -6,8 +6,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "consumer/evidence/sockets/socket_peers.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/socket_peers.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/report_testing.h"

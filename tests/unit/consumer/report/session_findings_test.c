@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/evidence/locks/lock_waits.h"
+#include "consumer/evidence/time/queue_waits.h"
+#include "consumer/evidence/time/thread_pools.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/lock_waits.h"
-#include "consumer/signals/queue_waits.h"
-#include "consumer/signals/thread_pools.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/chains_testing.h"

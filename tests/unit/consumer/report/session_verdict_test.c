@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The last line's verdict on the capture, by the signals that ran and those that did not. */
 #include "consumer/evidence/evidence_kinds.h"
+#include "consumer/evidence/time/queue_waits.h"
+#include "consumer/evidence/waits/look_coverage.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/look_coverage.h"
-#include "consumer/signals/queue_waits.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
 /*

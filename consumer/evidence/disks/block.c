@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The signal `block`: the disk requests of the session's cgroup, how long each waited for its disk
+ * and how long that took, and the other users of the disk. The broker attaches the programs for the
+ * session (bpf/disks/block.bpf.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/evidence/disks/block_requests.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/signal_programs.h"
+#include "consumer/signals/signals.h"
+#include "consumer/signals/slot_nest.h"
+#include "shared/json/jsonw.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+struct block {
+	struct signal signal;
+	bool held, tried; /* the programs are attached for this session; the attach was tried */
+	uint64_t late_ms; /* so long after the begin */
+	struct block_reading before;	/* owned */
+	struct block_requests requests; /* owned */
+};
+
+static const char not_yet[] = "it has not been attached yet";
+static const char unreadable[] = "the kernel's counts of requests to disks cannot be read";
+static const char no_memory[] = "there was no memory for the requests to disks";
+static const char one_process[] =
+	"the kernel side counts requests by cgroup, and the session is of some of its processes";
+
+static struct block *block_of(struct signal *s)
+{
+	return (struct block *)s;
+}
+
+/*
+ * Returns true for io, for a stall that no pressure shows, and for a request. Pressure of cpu or
+ * memory proves by itself that the wait is not for a disk.
+ */
+static bool is_auto(const struct trigger_reason *reason)
+{
+	return reason->kind == TRIGGER_PRESSURE ? reason->when.resource == RESOURCE_IO
+						: trigger_reason_asks_why(reason);
+}
+
+static struct signal *create_block(const struct signal_host *host,
+				   const struct signal_target *target)
+{
+	struct block *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->signal.why = not_yet;
+	return &s->signal;
+}
+
+static void destroy_block(struct signal *signal)
+{
+	struct block *s = block_of(signal);
+
+	block_maps_forget(&s->before);
+	block_requests_done(&s->requests);
+	free(s);
+}
+
+static void attach_block(struct signal *signal, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	struct block *s = block_of(signal);
+	bool late = s->tried;
+
+	s->tried = true;
+	if (s->held || target->stop_ns)
+		return;
+	if (target->only_tgid || target->by_process) {
+		signal->why = one_process;
+		return;
+	}
+	if (!host->programs->of[SIGNAL_BLOCK].holders)
+		block_maps_empty(host->pins);
+	if (signal_programs_hold(host->programs, SIGNAL_BLOCK, &signal->why) < 0)
+		return;
+	if (block_maps_read(host->pins, target->slot, &s->before) < 0) {
+		signal_programs_drop(host->programs, SIGNAL_BLOCK);
+		signal->why = unreadable;
+		return;
+	}
+	s->held = true;
+	signal->why = NULL;
+	if (late)
+		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+}
+
+static void end_block(struct signal *signal, const struct signal_host *host,
+		      const struct signal_target *target)
+{
+	struct block *s = block_of(signal);
+	const struct slot_nest nest = { host->pins, target->slot };
+	struct block_reading now = {};
+
+	if (!s->held)
+		return;
+	s->held = false;
+	if (target->shared)
+		signal->why = one_process;
+	else if (block_maps_read(host->pins, target->slot, &now) < 0)
+		signal->why = unreadable;
+	else if (block_requests_make(&s->before, &now, slot_nest_holds, &nest, &s->requests) < 0)
+		signal->why = no_memory;
+	else
+		signal->evidence = &s->requests;
+	neighbour_rows_ask(s->requests.neighbours, s->requests.n_neighbours,
+			   sizeof(*s->requests.neighbours), target->names, host->cgroups);
+	signal->counted = signal->evidence ? &s->requests.ledger : NULL;
+	signal_programs_drop(host->programs, SIGNAL_BLOCK);
+	block_maps_forget(&now);
+	block_maps_forget(&s->before);
+}
+
+/* By now the paths are known that had to be looked for. */
+static void close_block(struct signal *signal, const struct signal_host *host,
+			const struct signal_target *target)
+{
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
+		.names = target->names,
+		.cgroups = host->cgroups,
+	};
+	const struct neighbour_names names = neighbour_rows_names(&source);
+
+	block_requests_close(&block_of(signal)->requests, &names);
+}
+
+static uint64_t sum_open(const struct block_requests *all)
+{
+	uint64_t open = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		open += all->items[i].open;
+	return open;
+}
+
+static void write_block(const struct signal *signal, struct jsonw *w)
+{
+	const struct block *s = (const struct block *)signal;
+	const struct block_requests *all = signal->evidence;
+	struct block_times sum;
+
+	if (!all) {
+		jsonw_null(w, "block");
+		jsonw_string(w, "block_reason", signal->why);
+		return;
+	}
+	sum = block_requests_sum(all);
+	jsonw_object(w, "block");
+	jsonw_u64(w, "requests", sum.requests);
+	jsonw_u64(w, "bytes", sum.bytes);
+	jsonw_u64(w, "queue_ms", sum.queue_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "service_ms", sum.service_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "longest_ms", sum.longest_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "open", sum_open(all));
+	if (sum.errors)
+		jsonw_u64(w, "errors", sum.errors);
+	if (s->late_ms)
+		jsonw_u64(w, "late_ms", s->late_ms);
+	jsonw_object_end(w);
+}
+
+const struct signal_kind block_kind = {
+	.id = SIGNAL_BLOCK,
+	.counts = "requests to disks",
+	.table = "tables of requests",
+	.is_auto = is_auto,
+	.create = create_block,
+	.destroy = destroy_block,
+	.attach = attach_block,
+	.end = end_block,
+	.close = close_block,
+	.write = write_block,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/evidence/locks/long_wait_table.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
+#include "consumer/signals/slot_nest.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+
+int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elements *e)
+{
+	uint32_t from = e->token;
+
+	e->count = LONG_WAIT_TABLE_AT_ONCE;
+	e->more = bpf_map_lookup_batch(pins->signal_fd[PINNED_MAP_long_waits],
+				       e->begun ? &from : NULL, &e->token, e->keys, e->values,
+				       &e->count, NULL) == 0;
+	e->begun = true;
+	return e->more || errno == ENOENT ? 0 : -errno;
+}
+
+/* Lists the waits of a part that no session takes, at the front. */
+static void choose_idle(const struct pinned_maps *pins, struct long_wait_elements *e)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < e->count; i++)
+		if (!slot_nest_is_captured(pins, e->values[i].slot)) {
+			e->values[n] = e->values[i];
+			e->keys[n++] = e->keys[i];
+		}
+	e->count = n;
+}
+
+/* Removes those of the next part. False at the end. */
+static bool remove_part(const struct pinned_maps *pins, struct long_wait_elements *e, bool all)
+{
+	if (long_wait_table_read(pins, e) < 0)
+		return false;
+	if (!all)
+		choose_idle(pins, e);
+	if (e->count)
+		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_long_waits], e->keys, &e->count,
+				     NULL);
+	for (uint32_t i = 0; i < e->count; i++)
+		table_share_remove(pins, TABLE_LONG_WAITS, e->values[i].slot);
+	return e->more;
+}
+
+void long_wait_table_sweep_begin(struct long_wait_sweep *s)
+{
+	long_wait_table_sweep_stop(s);
+	s->elements = calloc(1, sizeof(*s->elements));
+}
+
+void long_wait_table_sweep_step(struct long_wait_sweep *s, const struct pinned_maps *pins,
+				uint64_t until_ns)
+{
+	while (s->elements) {
+		if (!remove_part(pins, s->elements, false))
+			long_wait_table_sweep_stop(s);
+		if (clock_mono_ns() >= until_ns)
+			return;
+	}
+}
+
+void long_wait_table_sweep_stop(struct long_wait_sweep *s)
+{
+	free(TAKE_PTR(s->elements));
+}
+
+void long_wait_table_empty(const struct pinned_maps *pins)
+{
+	_cleanup_free_ struct long_wait_elements *e = calloc(1, sizeof(*e));
+
+	while (e && remove_part(pins, e, true))
+		;
+	table_share_reset(pins, TABLE_LONG_WAITS);
+}

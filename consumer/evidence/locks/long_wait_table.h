@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * long_wait_table.h: the map `long_waits` in parts: it has the waits of sessions that have ended
+ * too. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_EVIDENCE_LOCKS_LONG_WAIT_TABLE_H
+#define TROCAR_CONSUMER_EVIDENCE_LOCKS_LONG_WAIT_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared/abi/abi.h"
+
+struct pinned_maps;
+
+#define LONG_WAIT_TABLE_AT_ONCE 256 /* elements that one call reads or deletes */
+
+/* One part of the map. All 0 before the first. */
+struct long_wait_elements {
+	uint32_t keys[LONG_WAIT_TABLE_AT_ONCE];
+	struct long_wait values[LONG_WAIT_TABLE_AT_ONCE];
+	uint32_t count, token;
+	bool begun, more;
+};
+
+/* Reads the next part; `more`: another one follows. 0 or -errno. */
+int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elements *e);
+
+/* Removes waits from the map, in slices. NULL in `elements`: none is being removed. */
+struct long_wait_sweep {
+	struct long_wait_elements *elements; /* owned */
+};
+
+/* Begins to remove the waits that no running session takes: the table has room for the next. */
+void long_wait_table_sweep_begin(struct long_wait_sweep *s);
+
+/* Removes until `until_ns` (clock_mono_ns). */
+void long_wait_table_sweep_step(struct long_wait_sweep *s, const struct pinned_maps *pins,
+				uint64_t until_ns);
+
+/* Stops removing. */
+void long_wait_table_sweep_stop(struct long_wait_sweep *s);
+
+/*
+ * Removes every wait at once: while no session has the program attached they are the leftovers of a
+ * killed consumer.
+ */
+void long_wait_table_empty(const struct pinned_maps *pins);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/evidence/locks/session_locks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/evidence/locks/lock_waits.h"
+#include "consumer/naming/frame_json.h"
+#include "consumer/signals/time_histogram.h"
+#include "shared/json/jsonw.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define LOCK_HISTOGRAMS 8 /* of the locks with the most time; one more has them all */
+
+static void write_comm(struct jsonw *w, const char *key, const char *comm)
+{
+	jsonw_string_n(w, key, comm, strnlen(comm, COMM_BYTES));
+}
+
+static void write_address(uint64_t lock, struct jsonw *w)
+{
+	char address[32];
+
+	if (!lock)
+		return;
+	snprintf(address, sizeof(address), "0x%" PRIx64, lock);
+	jsonw_string(w, "address", address);
+}
+
+void session_locks_write_stack(const struct stack *stack, struct jsonw *w)
+{
+	if (!stack->lock_tgid)
+		return;
+	jsonw_object(w, "lock");
+	jsonw_u64(w, "pid", stack->lock_tgid);
+	write_address(stack->lock_address, w);
+	jsonw_object_end(w);
+}
+
+static void write_which(const struct lock_waited *l, struct jsonw *w)
+{
+	if (!l->lock.tgid) {
+		jsonw_u64(w, "others", l->locks);
+		return;
+	}
+	jsonw_u64(w, "pid", l->lock.tgid);
+	jsonw_u64(w, "start_ns", l->start_ns);
+	write_comm(w, "comm", l->comm);
+	jsonw_string(w, "kind", lock_waits_kind(l->lock.kind));
+	write_address(l->lock.address, w);
+}
+
+/* Writes the memory of a lock that is no variable of a module. */
+static void write_memory(const struct lock_memory *m, struct jsonw *w)
+{
+	/* The inode of a machine's first System V segment is 0. */
+	bool inode = m->kind == LOCK_MEMORY_SHARED || m->kind == LOCK_MEMORY_FILE;
+
+	jsonw_object(w, "memory");
+	jsonw_string(w, "kind", lock_waits_memory(m->kind));
+	if (m->tid)
+		jsonw_u64(w, "tid", m->tid);
+	if (m->name[0])
+		jsonw_string(w, "name", m->name);
+	if (inode)
+		jsonw_u64(w, "inode", m->inode);
+	if (inode || m->kind == LOCK_MEMORY_HEAP)
+		jsonw_u64(w, "offset", m->offset);
+	jsonw_object_end(w);
+}
+
+/* Writes which variable of which module the lock is, or why that is not known, or where it is. */
+static void write_name(const struct lock_name *name, struct jsonw *w)
+{
+	if (name->module)
+		frame_json_text(w, "module", name->module);
+	if (name->symbol) {
+		frame_json_text(w, "symbol", name->symbol);
+		jsonw_u64(w, "symbol_offset", name->offset);
+	} else if (name->why) {
+		jsonw_string(w, "symbol_reason", name->why);
+	}
+	if (name->memory)
+		write_memory(name->memory, w);
+}
+
+static void write_longest(const struct lock_waited *l, struct jsonw *w)
+{
+	jsonw_object(w, "longest");
+	jsonw_u64(w, "wait_ns", l->longest_ns);
+	if (l->longest_tid) {
+		jsonw_u64(w, "tid", l->longest_tid);
+		write_comm(w, "comm", l->longest_comm);
+	}
+	jsonw_object_end(w);
+}
+
+static void write_woken(const struct lock_woken *k, const struct lock_release *releases,
+			struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	jsonw_string(w, "by", lock_waits_waker(k->kind));
+	if (k->tid) {
+		jsonw_u64(w, "pid", k->tgid);
+		jsonw_u64(w, "tid", k->tid);
+		write_comm(w, "comm", k->comm);
+	}
+	jsonw_u64(w, "waits", k->waits);
+	jsonw_u64(w, "held_ns", k->held_ns);
+	if (releases && k->stack && releases[k->stack - 1].fn) {
+		frame_json_text(w, "fn", releases[k->stack - 1].fn);
+		frame_json_text(w, "module", releases[k->stack - 1].module);
+	}
+	jsonw_object_end(w);
+}
+
+static void write_wakers(const struct lock_waited *l, const struct lock_release *releases,
+			 struct jsonw *w)
+{
+	jsonw_array(w, "wakers");
+	for (uint32_t i = 0; i < l->n_wakers; i++)
+		write_woken(&l->woken[i], releases, w);
+	jsonw_array_end(w);
+	if (l->wakers > l->n_wakers)
+		jsonw_u64(w, "wakers_more", l->wakers - l->n_wakers);
+}
+
+static void put_lock(const struct lock_waited *l, const struct lines *lines,
+		     const struct event_subject *subject, const struct lock_release *releases,
+		     const struct lock_name *name)
+{
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "lock", subject);
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_LOCK));
+	write_which(l, &w);
+	if (name)
+		write_name(name, &w);
+	jsonw_u64(&w, "waits", l->waits);
+	jsonw_u64(&w, "wait_ns", l->total_ns);
+	jsonw_u64(&w, "open", l->open);
+	jsonw_u64(&w, "open_ns", l->open_ns);
+	write_longest(l, &w);
+	if (l->lock.tgid) {
+		jsonw_u64(&w, "p50_ns", l->p50_ns);
+		jsonw_u64(&w, "p90_ns", l->p90_ns);
+		jsonw_u64(&w, "p99_ns", l->p99_ns);
+		jsonw_u64(&w, "threads", l->threads);
+		if (l->again)
+			jsonw_u64(&w, "again", l->again);
+		if (l->pattern)
+			jsonw_string(&w, "pattern", lock_waits_pattern(l->pattern));
+		if (l->condition)
+			jsonw_bool(&w, "condition", true);
+		write_wakers(l, releases, &w);
+	}
+	event_line_end(lines, &w);
+}
+
+/*
+ * The members that identify a lock, also in another session of the process: its place or its name.
+ */
+static void write_key(const struct lock_waited *l, const struct lock_name *name, struct jsonw *w)
+{
+	jsonw_object(w, "key");
+	jsonw_string(w, "of", l ? "lock" : "all");
+	if (l) {
+		jsonw_u64(w, "pid", l->lock.tgid);
+		jsonw_u64(w, "start_ns", l->start_ns);
+		jsonw_string(w, "kind", lock_waits_kind(l->lock.kind));
+		write_address(l->lock.address, w);
+	}
+	if (name && name->symbol) {
+		frame_json_text(w, "module", name->module);
+		frame_json_text(w, "symbol", name->symbol);
+	}
+	jsonw_object_end(w);
+}
+
+/* Writes how long the waits for a lock were, or for all locks where it is NULL. */
+static void put_histogram(const struct lock_waits *locks, const struct lock_waited *l,
+			  const struct lines *lines, const struct event_subject *subject,
+			  const struct lock_name *name)
+{
+	const struct lock_waited *waited = l ? l : &locks->all;
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "histogram", subject);
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_LOCK));
+	write_key(l, name, &w);
+	time_histogram_write_of(waited->buckets, LOCK_BUCKETS, waited->total_ns, &w);
+	event_line_end(lines, &w);
+}
+
+static void put_histograms(const struct lock_waits *locks, const struct lines *lines,
+			   const struct event_subject *subject, const struct lock_name *names)
+{
+	if (!locks->all.waits)
+		return;
+	put_histogram(locks, NULL, lines, subject, NULL);
+	for (size_t i = 0; i < MIN(locks->count, (size_t)LOCK_HISTOGRAMS); i++)
+		if (locks->items[i].lock.tgid)
+			put_histogram(locks, &locks->items[i], lines, subject,
+				      names ? &names[i] : NULL);
+}
+
+/* Whether a module is a part of the C library, or of that of C++: a lock's own functions. */
+static bool is_library(const char *module)
+{
+	static const char *const names[] = { "libc.",  "libc-", "libpthread", "libstdc++",
+					     "libc++", "ld-",	"ld.",	      "[vdso]" };
+	const char *slash = module ? strrchr(module, '/') : NULL;
+	const char *name = slash ? slash + 1 : module;
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+void session_locks_release(const struct stack *stack, const struct named_frame *frames, size_t n,
+			   struct lock_release *ret_release)
+{
+	*ret_release = (struct lock_release){};
+	for (size_t i = stack->kernel_frames; i < n; i++) {
+		if (!frames[i].fn || is_library(frames[i].module))
+			continue;
+		*ret_release = (struct lock_release){ frames[i].fn, frames[i].module };
+		return;
+	}
+}
+
+void session_locks_put(const struct session_result *s, const struct lines *lines,
+		       const struct event_subject *subject, const struct lock_release *releases,
+		       const struct lock_name *names)
+{
+	const struct lock_waits *locks = lock_waits_of(s->signals);
+
+	if (!locks)
+		return;
+	for (size_t i = 0; i < locks->count; i++)
+		put_lock(&locks->items[i], lines, subject, releases, names ? &names[i] : NULL);
+	put_histograms(locks, lines, subject, names);
+}
+
+/* Returns the lock with the most waits of those that one can do something about; NULL: none. */
+static const struct lock_waited *find_held(const struct lock_waits *locks)
+{
+	for (size_t i = 0; locks && i < locks->count; i++) {
+		const struct lock_waited *l = &locks->items[i];
+
+		if (l->pattern == LOCK_PATTERN_HERD ||
+		    (l->pattern == LOCK_PATTERN_LONG_HOLD && l->woken[0].tid))
+			return l;
+	}
+	return NULL;
+}
+
+/* "that writer-1 released in flush_index()", or how often a herd was woken in vain. */
+static int describe_pattern(const struct lock_waited *l, const char *fn, char *text, size_t space)
+{
+	if (l->pattern == LOCK_PATTERN_HERD)
+		return snprintf(text, space,
+				", woken for it together and without getting it %" PRIu64 " times",
+				l->again);
+	return snprintf(text, space, " that %.*s released%s%.200s%s", COMM_BYTES, l->woken[0].comm,
+			fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
+}
+
+int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
+			   const struct lock_name *names, char *text, size_t space)
+{
+	const struct lock_waits *locks = lock_waits_of(s->signals);
+	const struct lock_waited *top = find_held(locks);
+	char pattern[300], lock[256];
+	const char *fn = NULL;
+
+	if (!top || top->total_ns * 2 < s->stop_ns - s->start_ns)
+		return 0;
+	if (releases && top->woken[0].stack)
+		fn = releases[top->woken[0].stack - 1].fn;
+	lock_names_say(names ? &names[top - locks->items] : NULL, lock, sizeof(lock));
+	describe_pattern(top, fn, pattern, sizeof(pattern));
+	return snprintf(text, space, "; %u threads waited %.1f s in all for %s%s", top->threads,
+			(double)top->total_ns / (double)NSEC_PER_SEC, lock, pattern);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/evidence/memory/reclaim_maps.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "consumer/kernel/map_batch.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/kernel/table_share.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+
+static int read_open(const struct pinned_maps *pins, struct reclaim_reading *read)
+{
+	read->open_keys = calloc(RECLAIM_OPEN_MAX, sizeof(*read->open_keys));
+	read->open = calloc(RECLAIM_OPEN_MAX, sizeof(*read->open));
+	return map_batch_read(pins->signal_fd[PINNED_MAP_reclaim_open], read->open_keys, read->open,
+			      RECLAIM_OPEN_MAX, &read->n_open);
+}
+
+static int read_sums(const struct pinned_maps *pins, struct reclaim_reading *read)
+{
+	read->keys = calloc(RECLAIM_SUMS_MAX, sizeof(*read->keys));
+	read->sums = calloc(RECLAIM_SUMS_MAX, sizeof(*read->sums));
+	return map_batch_read(pins->signal_fd[PINNED_MAP_reclaim_sums], read->keys, read->sums,
+			      RECLAIM_SUMS_MAX, &read->n_sums);
+}
+
+/* Drops the stretches that have ended since they were read: they may be in the sums already. */
+static void drop_ended(const struct pinned_maps *pins, struct reclaim_reading *read)
+{
+	int fd = pins->signal_fd[PINNED_MAP_reclaim_open];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < read->n_open; i++) {
+		struct reclaim_open now;
+
+		if (bpf_map_lookup_elem(fd, &read->open_keys[i], &now) < 0 ||
+		    now.since_ns != read->open[i].since_ns)
+			continue;
+		read->open_keys[kept] = read->open_keys[i];
+		read->open[kept++] = read->open[i];
+	}
+	read->n_open = kept;
+}
+
+int reclaim_maps_read(const struct pinned_maps *pins, uint32_t slot,
+		      struct reclaim_reading *ret_read)
+{
+	struct reclaim_reading read = { .at_ns = clock_mono_ns() };
+	int r = read_open(pins, &read);
+
+	if (r == 0)
+		r = read_sums(pins, &read);
+	if (r == 0)
+		r = pinned_maps_losses(pins, PINNED_MAP_reclaim_losses, slot,
+				       sizeof(read.losses) / sizeof(uint64_t),
+				       (uint64_t *)&read.losses);
+	if (r < 0) {
+		reclaim_maps_forget(&read);
+		return r;
+	}
+	drop_ended(pins, &read);
+	*ret_read = read;
+	return 0;
+}
+
+void reclaim_maps_forget(struct reclaim_reading *read)
+{
+	free(read->keys);
+	free(read->sums);
+	free(read->open_keys);
+	free(read->open);
+	*read = (struct reclaim_reading){};
+}
+
+void reclaim_maps_empty(const struct pinned_maps *pins)
+{
+	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_sums], sizeof(struct reclaim_key),
+			sizeof(struct reclaim_sums), RECLAIM_SUMS_MAX);
+	table_share_reset(pins, TABLE_RECLAIM_SUMS);
+	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_open], sizeof(struct reclaim_open_key),
+			sizeof(struct reclaim_open), RECLAIM_OPEN_MAX);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session_sockets.h: writes the peers of a session's cgroup. Report thread only. */
+#ifndef TROCAR_CONSUMER_EVIDENCE_SOCKETS_SESSION_SOCKETS_H
+#define TROCAR_CONSUMER_EVIDENCE_SOCKETS_SESSION_SOCKETS_H
+
+#include <stddef.h>
+
+#include "consumer/evidence/sockets/socket_peers.h"
+#include "consumer/output/event_line.h"
+#include "consumer/session/session_result.h"
+
+#define SESSION_SOCKETS_ADDRESS_BYTES 64
+
+/* Writes "10.0.0.5" or "::1", as in `address` of the lines. */
+void session_sockets_host(const struct socket_key *key, char text[SESSION_SOCKETS_ADDRESS_BYTES]);
+
+/*
+ * Writes "10.0.0.5:5432" or "[::1]:80"; of connections that were accepted "10.0.0.9 at port 80":
+ * the client, and the own port.
+ */
+void session_sockets_address(const struct socket_key *key,
+			     char text[SESSION_SOCKETS_ADDRESS_BYTES]);
+
+/* Writes a line `socket` for each peer and listener, one for the others, and the histograms. */
+void session_sockets_put(const struct session_result *s, const struct lines *lines,
+			 const struct event_subject *subject);
+
+#endif

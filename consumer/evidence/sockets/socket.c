@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The signal `socket`: the TCP peers of the session's cgroup and the data that waits there, by
+ * looks at the sockets that its processes have descriptors of (bpf/sockets/socket.bpf.c); and which
+ * connections begin, fail and end between the looks, by a program that the broker attaches for the
+ * session (bpf/sockets/socket_state.bpf.c). Without the program there are looks alone.
+ */
+#include <stdlib.h>
+
+#include "consumer/evidence/sockets/socket_passes.h"
+#include "consumer/evidence/sockets/socket_peers.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/signal_programs.h"
+#include "consumer/signals/signals.h"
+#include "consumer/signals/slot_nest.h"
+#include "shared/json/jsonw.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+struct sockets {
+	struct signal signal;
+	struct socket_watcher watcher;
+	const struct signal_host *host;
+	const struct signal_target *target;
+	bool holds;    /* passes are made for it */
+	bool attached; /* so is the program */
+	bool read;     /* `before` stands */
+	bool asked;    /* for the last look */
+	uint64_t last; /* the pass that is the last look */
+	bool looked;   /* it has come to its end */
+	uint64_t late_ms;
+	const char *uncounted; /* why begins and ends are not counted: a literal; NULL: they are */
+	struct socket_reading before;
+	struct socket_view view;   /* owned */
+	struct socket_peers peers; /* owned */
+};
+
+static const char not_yet[] = "it has not been attached yet";
+static const char unreadable[] = "what the kernel side tells of sockets cannot be read";
+static const char no_memory[] = "there was no memory for the sockets";
+static const char no_look[] = "no look at the sockets came to its end";
+static const char by_rule[] =
+	"the kernel side looks at sockets by cgroup, and the session is of some of its processes";
+static const char one_process[] =
+	"the kernel side counts connections by cgroup, and the session is of one process";
+static const char no_cgroup[] =
+	"on this kernel a socket does not know its cgroup: it was built without "
+	"CONFIG_SOCK_CGROUP_DATA";
+
+static struct sockets *sockets_of(struct signal *s)
+{
+	return (struct sockets *)s;
+}
+
+static struct sockets *sockets_of_watcher(struct socket_watcher *w)
+{
+	return (struct sockets *)((char *)w - offsetof(struct sockets, watcher));
+}
+
+/*
+ * Returns true where time was lost, and for a request: a waiting or an awaited service has peers. A
+ * session in which nothing is amiss pays some looks for it.
+ */
+static bool is_auto(const struct trigger_reason *reason)
+{
+	return trigger_reason_asks_why(reason);
+}
+
+static struct signal *create_sockets(const struct signal_host *host,
+				     const struct signal_target *target)
+{
+	struct sockets *s = calloc(1, sizeof(*s));
+
+	if (s && socket_view_init(&s->view) < 0) {
+		free(s);
+		s = NULL;
+	}
+	if (!s)
+		return NULL;
+	s->signal.why = not_yet;
+	s->host = host;
+	s->target = target;
+	return &s->signal;
+}
+
+static void destroy_sockets(struct signal *signal)
+{
+	struct sockets *s = sockets_of(signal);
+
+	socket_maps_forget(&s->before);
+	socket_view_done(&s->view);
+	socket_peers_done(&s->peers);
+	free(s);
+}
+
+static bool is_own(const void *context, uint32_t slot)
+{
+	const struct sockets *s = context;
+
+	return slot_nest_has(s->host->pins, slot, s->target->slot);
+}
+
+static void take_socket(struct socket_watcher *w, const struct socket_pass *pass,
+			const struct socket_record *record)
+{
+	struct sockets *s = sockets_of_watcher(w);
+
+	if ((!s->target->only_tgid || record->tgid == s->target->only_tgid) &&
+	    is_own(s, record->slot))
+		socket_view_add(&s->view, record);
+}
+
+/*
+ * What other sessions have counted so far is not of this one: the first look has added the earlier
+ * bytes of each connection to the sums.
+ */
+static void end_look(struct socket_watcher *w, const struct socket_pass *pass)
+{
+	struct sockets *s = sockets_of_watcher(w);
+
+	if (!s->read && !pass->cut)
+		s->read = socket_maps_read(s->host->pins, s->target->slot, &s->before) == 0;
+	socket_view_end_look(&s->view, pass->cut);
+	s->looked = s->asked && pass->number >= s->last;
+}
+
+/* Attaches the program, where that makes sense. A broker that is late is asked again. */
+static void attach_program(struct sockets *s, bool late)
+{
+	if (s->target->only_tgid) {
+		s->uncounted = one_process;
+		return;
+	}
+	if (!s->host->pins->abi.socket_cgroup) {
+		s->uncounted = no_cgroup;
+		return;
+	}
+	s->attached = signal_programs_hold(s->host->programs, SIGNAL_SOCKET, &s->uncounted) == 0;
+	s->signal.unattached = !s->attached;
+	if (!s->attached)
+		return;
+	s->uncounted = NULL;
+	if (late)
+		s->late_ms = (clock_mono_ns() - s->target->start_ns) / NSEC_PER_MSEC;
+}
+
+/* Begins to look. Without an earlier look nothing was counted, and the first look adds nothing. */
+static void begin_looks(struct sockets *s)
+{
+	bool first = !s->host->sockets->watchers;
+
+	s->watcher.seen = take_socket;
+	s->watcher.passed = end_look;
+	socket_passes_hold(s->host->sockets, &s->watcher);
+	s->read = first && socket_maps_read(s->host->pins, s->target->slot, &s->before) == 0;
+	s->holds = true;
+	s->signal.why = NULL;
+}
+
+static void attach_sockets(struct signal *signal, const struct signal_host *host,
+			   const struct signal_target *target)
+{
+	struct sockets *s = sockets_of(signal);
+
+	if (target->stop_ns)
+		return;
+	if (s->holds) {
+		attach_program(s, true);
+		return;
+	}
+	if (target->by_process && !target->only_tgid) {
+		signal->why = by_rule;
+		return;
+	}
+	if (!host->sockets || !socket_passes_are_there(host->sockets)) {
+		signal->why = unreadable;
+		return;
+	}
+	begin_looks(s);
+	attach_program(s, false);
+}
+
+/* The last look, which the session waits for. */
+static bool prepare_sockets(struct signal *signal, const struct signal_host *host,
+			    const struct signal_target *target)
+{
+	struct sockets *s = sockets_of(signal);
+
+	if (!s->holds)
+		return true;
+	if (!s->asked)
+		s->last = socket_passes_ask(host->sockets);
+	s->asked = true;
+	return s->looked;
+}
+
+static void end_sockets(struct signal *signal, const struct signal_host *host,
+			const struct signal_target *target)
+{
+	struct sockets *s = sockets_of(signal);
+	const struct socket_owner owner = { is_own, s };
+	struct socket_reading now = {};
+
+	if (!s->holds)
+		return;
+	s->holds = false;
+	if (!s->view.looks)
+		signal->why = no_look;
+	else if (target->shared && !target->only_tgid)
+		signal->why = by_rule;
+	else if (!s->read || socket_maps_read(host->pins, target->slot, &now) < 0)
+		signal->why = unreadable;
+	else if (socket_peers_make(&s->view, &s->before, &now, target->only_tgid ? NULL : &owner,
+				   &s->peers) < 0)
+		signal->why = no_memory;
+	else
+		signal->evidence = &s->peers;
+	signal->counted = signal->evidence ? &s->peers.ledger : NULL;
+	if (s->attached)
+		signal_programs_drop(host->programs, SIGNAL_SOCKET);
+	socket_passes_drop(host->sockets, &s->watcher);
+	socket_maps_forget(&now);
+	socket_maps_forget(&s->before);
+}
+
+/* The session has gone: nothing of the main thread's is used any more. */
+static void close_sockets(struct signal *signal, const struct signal_host *host,
+			  const struct signal_target *target)
+{
+	struct sockets *s = sockets_of(signal);
+
+	s->host = NULL;
+	s->target = NULL;
+}
+
+static void write_counts(const struct socket_peers *peers, struct jsonw *w)
+{
+	static const char *const names[] = {
+#define SOCKET_COUNT(id, json, help) [SOCKET_##id] = (json),
+#include "shared/abi/socket_counts.def"
+#undef SOCKET_COUNT
+	};
+
+	for (int i = 0; i < SOCKET_COUNTS_; i++)
+		jsonw_u64(w, names[i], peers->all.counts[i]);
+}
+
+/* Writes the sums over all peers; the lines have the rest. */
+static void write_sockets(const struct signal *signal, struct jsonw *w)
+{
+	const struct sockets *s = (const struct sockets *)signal;
+	const struct socket_peers *peers = signal->evidence;
+
+	if (!peers) {
+		jsonw_null(w, "sockets");
+		jsonw_string(w, "sockets_reason", signal->why);
+		return;
+	}
+	jsonw_object(w, "sockets");
+	jsonw_u64(w, "looks", peers->looks);
+	jsonw_u64(w, "connections", peers->all.last[SOCKET_LEVEL_CONNECTIONS]);
+	jsonw_u64(w, "peers", peers->count + peers->others);
+	if (peers->counted)
+		write_counts(peers, w);
+	if (s->uncounted)
+		jsonw_string(w, "uncounted_reason", s->uncounted);
+	if (s->late_ms)
+		jsonw_u64(w, "late_ms", s->late_ms);
+	if (peers->unlisted)
+		jsonw_u64(w, "unlisted", peers->unlisted);
+	jsonw_object_end(w);
+}
+
+const struct signal_kind socket_kind = {
+	.id = SIGNAL_SOCKET,
+	.counts = "looks at sockets",
+	.table = "bounds of a look",
+	.is_auto = is_auto,
+	.create = create_sockets,
+	.destroy = destroy_sockets,
+	.attach = attach_sockets,
+	.prepare = prepare_sockets,
+	.end = end_sockets,
+	.close = close_sockets,
+	.write = write_sockets,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * account_reader.h: one reading of the iterator `account_threads`: the time accounts of all living
+ * threads of a session, in slices, so that no turn of the main loop is long. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_EVIDENCE_TIME_ACCOUNT_READER_H
+#define TROCAR_CONSUMER_EVIDENCE_TIME_ACCOUNT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/abi/abi.h"
+
+struct pinned_maps;
+
+struct account_reader {
+	const struct pinned_maps *pins; /* borrowed, as all that is below until `items` */
+	uint32_t slot, only_tgid;
+	struct account_record *items; /* owned; those of the session, by tid when it is whole */
+	size_t count, space;
+	uint64_t lost;	    /* threads that found no room in the table */
+	uint64_t no_memory; /* of these: the table was not full */
+	int fd;
+	size_t have; /* bytes in the buffer */
+	unsigned int again;
+	uint8_t buffer[2 * ACCOUNTS_READ_BYTES] __attribute__((aligned(8)));
+};
+
+/*
+ * Begins a reading for the session on `slot`; `only_tgid` 0: of all processes. 0 or -errno: then
+ * nothing is open. account_reader_done ends it.
+ */
+int account_reader_open(struct account_reader *r, const struct pinned_maps *pins, uint32_t slot,
+			uint32_t only_tgid);
+
+/* Reads until `until_ns` (clock_mono_ns). 1: there is more; 0: it is whole; or -errno. */
+int account_reader_step(struct account_reader *r, uint64_t until_ns);
+
+/* Returns whether the session takes an account. */
+bool account_reader_wants(const struct account_reader *r, const struct time_account *a);
+
+/* Returns the record of a living thread by its tid and where its account begins, or NULL. */
+const struct account_record *account_reader_find(const struct account_reader *r, uint32_t tid,
+						 uint64_t first_ns);
+
+/* Closes and frees it. */
+void account_reader_done(struct account_reader *r);
+
+#endif

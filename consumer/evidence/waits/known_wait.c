@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/evidence/waits/known_wait.h"
+
+#include <linux/futex.h>
+#include <string.h>
+
+#include "consumer/sampling/wait_kind.h"
+#include "consumer/sampling/wait_objects.h"
+#include "shared/tools/macro.h"
+
+struct row {
+	const char *fn;
+	bool passes;
+	enum known_wait_what what;
+};
+
+static const struct row rows[] = {
+#define KNOWN_WAIT(fn, passes, what) { (fn), (passes), KNOWN_WAIT_##what },
+#include "consumer/evidence/waits/known_waits.def"
+#undef KNOWN_WAIT
+};
+
+static const struct row *find_row(const char *fn)
+{
+	for (size_t i = 0; fn && i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].fn, fn) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+/* Applies the function's row to the wait; the innermost one with a row decides. */
+static void take_word(struct known_wait *w, enum known_wait_what what)
+{
+	switch (what) {
+	case KNOWN_WAIT_LOCK:
+		w->state = WAIT_BLOCKED + WAIT_LOCK;
+		w->idle = false;
+		break;
+	case KNOWN_WAIT_PEER:
+		w->state = WAIT_BLOCKED + WAIT_OTHER;
+		w->idle = false;
+		break;
+	case KNOWN_WAIT_SLEEP:
+		w->state = WAIT_BLOCKED + WAIT_SLEEP;
+		break;
+	case KNOWN_WAIT_IDLE:
+		w->state = WAIT_BLOCKED + WAIT_IDLE;
+		w->idle = true;
+		break;
+	case KNOWN_WAIT_CONDITION:
+		w->condition = true;
+		break;
+	case KNOWN_WAIT_NOTHING:
+		break;
+	}
+}
+
+/*
+ * Whether the thread that is in a function of condition variables stands at the mutex that it wants
+ * back, or at one with priority inheritance. glibc that has these functions in libc.so.6 (2.34 and
+ * newer) waits on a condition variable with FUTEX_WAIT_BITSET alone, and at a mutex with FUTEX_WAIT
+ * (nptl/futex-internal.c, nptl/lowlevellock.c); of others a plain FUTEX_WAIT may be either.
+ */
+static bool is_at_mutex(const struct look_on *on, const struct named_frame *frame)
+{
+	const char *name = frame->module ? strrchr(frame->module, '/') : NULL;
+	int operation;
+
+	if (!on || on->kind != LOOK_ON_FUTEX)
+		return false;
+	operation = on->number & FUTEX_CMD_MASK;
+	return operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2 ||
+	       (operation == FUTEX_WAIT && on->number && name && !strcmp(name, "/libc.so.6"));
+}
+
+/* Finds the frame that identifies the wait, and its callers below main. */
+static void find_frames(const struct stack *stack, const struct named_frame *frames, size_t n,
+			struct known_wait *w)
+{
+	const struct named_frame *own = NULL;
+	size_t callers = 0;
+
+	for (size_t i = stack->kernel_frames; i < n; i++) {
+		const struct row *row = find_row(frames[i].fn);
+
+		if (!stack->exe || stack->frames[i].module != stack->exe)
+			continue;
+		if (!own)
+			own = &frames[i];
+		if (!frames[i].fn || (row && row->passes))
+			continue;
+		if (!w->frame)
+			w->frame = &frames[i];
+		else if (callers < KNOWN_WAIT_CALLERS && strcmp(frames[i].fn, "main") != 0)
+			w->callers[callers++] = frames[i].fn;
+		else
+			return;
+	}
+	if (!w->frame && stack->kernel_frames < n)
+		w->frame = own ? own : &frames[stack->kernel_frames];
+	else if (!w->frame && n)
+		w->frame = &frames[0];
+}
+
+void known_wait_judge(const struct stack *stack, const struct look_on *on,
+		      const struct named_frame *frames, size_t n, struct known_wait *ret_wait)
+{
+	*ret_wait = (struct known_wait){ .state = wait_objects_state(stack->wait, on), .on = on };
+	ret_wait->idle = wait_objects_is_idle(stack->wait, on);
+	find_frames(stack, frames, n, ret_wait);
+	/* A thread that waits for a CPU, a disk or memory on its way there waits for just that. */
+	if (stack->wait != WAIT_BLOCKED + WAIT_IDLE && stack->wait != WAIT_BLOCKED + WAIT_LOCK)
+		return;
+	for (size_t i = stack->kernel_frames; i < n; i++) {
+		const struct row *row = find_row(frames[i].fn);
+
+		if (!row || row->what == KNOWN_WAIT_NOTHING)
+			continue;
+		if (row->what == KNOWN_WAIT_CONDITION && is_at_mutex(on, &frames[i]))
+			return;
+		take_word(ret_wait, row->what);
+		return;
+	}
+}

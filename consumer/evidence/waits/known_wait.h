@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * known_wait.h: knowledge about a wait from a stack's functions, beyond its system call: a server
+ * that waits in epoll for a row that another transaction has locked is not idle. Report thread
+ * only.
+ */
+#ifndef TROCAR_CONSUMER_EVIDENCE_WAITS_KNOWN_WAIT_H
+#define TROCAR_CONSUMER_EVIDENCE_WAITS_KNOWN_WAIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/naming/frame_name.h"
+#include "consumer/sampling/stack_table.h"
+#include "shared/abi/abi.h"
+
+enum known_wait_what {
+	KNOWN_WAIT_NOTHING,
+	KNOWN_WAIT_LOCK,
+	KNOWN_WAIT_PEER, /* another process or host */
+	KNOWN_WAIT_SLEEP,
+	KNOWN_WAIT_IDLE,      /* nothing to do */
+	KNOWN_WAIT_CONDITION, /* of a condition variable: for work, or for another thread */
+};
+
+#define KNOWN_WAIT_CALLERS 3
+
+struct known_wait {
+	uint8_t state;		  /* wait_kind.h: the stack's, or that of its functions */
+	bool idle;		  /* wait_objects.h, refined by its functions */
+	bool condition;		  /* on a condition variable, and not at its mutex */
+	const struct look_on *on; /* the object of its wait; NULL: not known */
+	const struct named_frame
+		*frame; /* that identifies where the program waits; NULL: no frame */
+	const char *callers[KNOWN_WAIT_CALLERS]; /* of it, the next ones with a name; then NULL */
+};
+
+/*
+ * Judges a stack of waiting threads, which wait on `on` (NULL: not known); `frames` are its `n`
+ * named frames, from which names are borrowed. This frame is the innermost one of the program's own
+ * file that has a name and does not wait on behalf of its caller; else the innermost user frame;
+ * else that of the kernel. The callers, up to main, are of the program's own file too.
+ */
+void known_wait_judge(const struct stack *stack, const struct look_on *on,
+		      const struct named_frame *frames, size_t n, struct known_wait *ret_wait);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_timeline.h: writes the activity of the session's threads over time. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_EVIDENCE_WAITS_SESSION_TIMELINE_H
+#define TROCAR_CONSUMER_EVIDENCE_WAITS_SESSION_TIMELINE_H
+
+#include "consumer/output/event_line.h"
+#include "consumer/session/session_result.h"
+
+/*
+ * Writes one line `timeline` for each of the pools that did most, beside being idle, then one for
+ * the others together; none where nothing was seen of its threads.
+ */
+void session_timeline_put(const struct session_result *s, const struct lines *lines,
+			  const struct event_subject *subject);
+
+#endif

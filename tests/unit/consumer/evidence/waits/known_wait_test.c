@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/consumer/testing/unit_testing.h"
+
+#include <linux/futex.h>
+
+#include "consumer/evidence/waits/known_wait.h"
+#include "consumer/sampling/wait_kind.h"
+#include "shared/tools/macro.h"
+
+#define FRAMES_MAX 8
+
+static struct module *const program = (struct module *)8, *const library = (struct module *)16;
+
+/* Judges a stack of these functions, leaf first; "@": of a library. */
+static struct known_wait judge(uint8_t state, const char *const *names, size_t n)
+{
+	static struct named_frame frames[FRAMES_MAX];
+	union {
+		struct stack stack;
+		char space[sizeof(struct stack) + FRAMES_MAX * sizeof(struct frame)];
+	} u = { 0 };
+	struct known_wait wait;
+
+	u.stack.wait = state;
+	u.stack.exe = program;
+	u.stack.kernel_frames = 1;
+	frames[0] = (struct named_frame){ .fn = "schedule" };
+	for (size_t i = 1; i <= n; i++) {
+		const char *name = names[i - 1];
+		bool of_library = name && name[0] == '@';
+
+		frames[i] = (struct named_frame){ .fn = of_library ? name + 1 : name };
+		u.stack.frames[i].module = of_library ? library : program;
+	}
+	known_wait_judge(&u.stack, NULL, frames, n + 1, &wait);
+	return wait;
+}
+
+/* A backend of PostgreSQL waits for a lock in epoll; functions without a name are passed over. */
+static void test_lock(void **state)
+{
+	const char *const names[] = { "@epoll_wait", "WaitEventSetWait", "WaitLatch", "ProcSleep",
+				      NULL,	     "heap_update",	 "main" };
+	struct known_wait w;
+
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, names, ARRAY_SIZE(names));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	assert_false(w.idle);
+	assert_string_equal(w.frame->fn, "ProcSleep");
+	assert_string_equal(w.callers[0], "heap_update");
+	assert_null(w.callers[1]);
+	/* On its way there it waits for a page: that is its wait. */
+	w = judge(WAIT_BLOCKED + WAIT_IO, names, ARRAY_SIZE(names));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IO);
+}
+
+/* A thread of Go's scheduler without work sleeps as one that waits for a lock does. */
+static void test_idle(void **state)
+{
+	const char *const names[] = { "runtime.futex.abi0", "runtime.notesleep", "runtime.stopm",
+				      "runtime.findRunnable" };
+	const char *const of_lock[] = { "runtime.futex.abi0", "runtime.futexsleep",
+					"runtime.lock2" };
+	struct known_wait w = judge(WAIT_BLOCKED + WAIT_LOCK, names, ARRAY_SIZE(names));
+
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IDLE);
+	assert_true(w.idle);
+	assert_string_equal(w.frame->fn, "runtime.stopm");
+	w = judge(WAIT_BLOCKED + WAIT_LOCK, of_lock, ARRAY_SIZE(of_lock));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	assert_false(w.idle);
+	assert_string_equal(w.frame->fn, "runtime.lock2");
+}
+
+/* Without such a function the system call has the word. */
+static void test_unknown(void **state)
+{
+	const char *const names[] = { "@epoll_wait", "WaitEventSetWait", "WaitLatch",
+				      "CheckpointerMain" };
+	const char *const of_library[] = { "@recv", "@read_answer" };
+	struct known_wait w;
+
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, names, ARRAY_SIZE(names));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IDLE);
+	assert_true(w.idle);
+	assert_string_equal(w.frame->fn, "CheckpointerMain");
+	assert_null(w.callers[0]);
+	/* All of them wait for another: the innermost one is better than none. */
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, names, 3);
+	assert_string_equal(w.frame->fn, "WaitEventSetWait");
+	w = judge(WAIT_BLOCKED + WAIT_SOCKET, of_library, ARRAY_SIZE(of_library));
+	assert_string_equal(w.frame->fn, "recv");
+	w = judge(WAIT_BLOCKED + WAIT_OTHER, NULL, 0);
+	assert_string_equal(w.frame->fn, "schedule");
+}
+
+/* A pool's thread and the one that waits for another process of its server. */
+static void test_others(void **state)
+{
+	const char *const pool[] = { "@pthread_cond_wait", "next_job", "main" };
+	const char *const asks[] = { "@epoll_wait", "WaitLatch", "ConditionVariableTimedSleep",
+				     "RequestCheckpoint" };
+	const char *const sleeps[] = { "@epoll_wait", "WaitLatch", "pg_sleep" };
+	struct known_wait w;
+
+	w = judge(WAIT_BLOCKED + WAIT_LOCK, pool, ARRAY_SIZE(pool));
+	assert_true(w.condition);
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	assert_string_equal(w.frame->fn, "next_job");
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, asks, ARRAY_SIZE(asks));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_OTHER);
+	assert_false(w.idle);
+	assert_string_equal(w.frame->fn, "RequestCheckpoint");
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, sleeps, ARRAY_SIZE(sleeps));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_SLEEP);
+	assert_true(w.idle);
+}
+
+static struct known_wait judge_futex(int operation, const char *module)
+{
+	const struct look_on on = { .kind = LOOK_ON_FUTEX, .address = 64, .number = operation };
+	const struct named_frame frames[] = { { .fn = "pthread_cond_wait", .module = module },
+					      { .fn = "next_job", .module = "/bin/server" } };
+	struct stack stack = { .wait = WAIT_BLOCKED + WAIT_LOCK };
+	struct known_wait w;
+
+	known_wait_judge(&stack, &on, frames, ARRAY_SIZE(frames), &w);
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	return w;
+}
+
+/*
+ * A thread that wants the mutex back in pthread_cond_wait waits for a lock, where the operation
+ * proves it.
+ */
+static void test_mutex_of_a_condition(void **state)
+{
+	static const char libc[] = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+	static const char old[] = "/lib64/libpthread.so.0", musl[] = "/lib/ld-musl-x86_64.so.1";
+	const int private = FUTEX_PRIVATE_FLAG;
+
+	assert_true(judge_futex(FUTEX_WAIT_BITSET | private, libc).condition);
+	assert_true(judge_futex(FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, libc).condition);
+	assert_false(judge_futex(FUTEX_WAIT | private, libc).condition);
+	assert_true(judge_futex(FUTEX_WAIT | private, old).condition);
+	assert_true(judge_futex(FUTEX_WAIT | private, musl).condition);
+	assert_true(judge_futex(FUTEX_WAIT | private, NULL).condition);
+	assert_false(judge_futex(FUTEX_LOCK_PI | private, old).condition);
+	assert_false(judge_futex(FUTEX_LOCK_PI2 | private, musl).condition);
+}
+
+UNIT_TESTS(known_wait)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_mutex_of_a_condition),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
