@@ -171,7 +171,7 @@ static int start_all(struct agent *a)
 {
 	int r;
 
-	a->lines = (struct lines){
+	a->lines = (struct event_lines){
 		.host = &a->host,
 		.output = a->output,
 		.max_bytes = a->options.max_line_bytes,

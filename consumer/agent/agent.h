@@ -65,7 +65,7 @@ struct agent {
 	struct output *output;
 	struct subscriptions *subscriptions; /* control clients that follow the lines */
 	struct kept_lines *kept;	     /* those of the last sessions; NULL: none */
-	struct lines lines;
+	struct event_lines lines;
 	struct symbols *symbols;
 	struct report_thread *reporter;
 	struct control_server *control;
@@ -84,7 +84,7 @@ struct agent {
 	struct process_unwind unwind;
 	struct watches watches;
 	struct scope scope;
-	struct pressure pressure;
+	struct pressure_follow pressure;
 	struct sessions sessions;
 	struct triggers triggers;
 	struct watch_events watch_events;

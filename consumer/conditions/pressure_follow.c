@@ -26,7 +26,7 @@
 /* UPDATES_PER_WINDOW of kernel/sched/psi.c. */
 #define LOOKS_PER_WINDOW 10
 
-struct followed *pressure_follow_of(const struct pressure *p, const struct watch *w)
+struct followed *pressure_follow_of(const struct pressure_follow *p, const struct watch *w)
 {
 	return &p->slots.at[w->slot];
 }
@@ -46,7 +46,8 @@ static bool is_missing(int error)
 }
 
 /* Whether the cgroup lives and lacks the file. False without PSI, where no cgroup has one. */
-static bool is_switched_off(const struct pressure *p, const struct watch *w, enum resource resource)
+static bool is_switched_off(const struct pressure_follow *p, const struct watch *w,
+			    enum resource resource)
 {
 	_cleanup_close_ int fd = -1;
 
@@ -56,7 +57,7 @@ static bool is_switched_off(const struct pressure *p, const struct watch *w, enu
 	return fd >= 0;
 }
 
-static void say_unreadable(struct pressure *p, const struct watch *w, enum resource resource,
+static void say_unreadable(struct pressure_follow *p, const struct watch *w, enum resource resource,
 			   int error)
 {
 	struct followed_file *f = &pressure_follow_of(p, w)->file[resource];
@@ -75,7 +76,7 @@ static void say_unreadable(struct pressure *p, const struct watch *w, enum resou
 		w->path, f->off ? "it is switched off" : strerror(-error));
 }
 
-static void open_file(struct pressure *p, const struct watch *w, enum resource resource)
+static void open_file(struct pressure_follow *p, const struct watch *w, enum resource resource)
 {
 	char file[64];
 	int fd;
@@ -99,7 +100,7 @@ static void open_file(struct pressure *p, const struct watch *w, enum resource r
 /*
  * Opens the files that the bindings need and closes the others. True when it opened or closed one.
  */
-static bool follow_files(struct pressure *p, const struct watch *w)
+static bool follow_files(struct pressure_follow *p, const struct watch *w)
 {
 	bool wanted[RESOURCE_COUNT_] = {}, changed = false;
 
@@ -124,7 +125,7 @@ static bool follow_files(struct pressure *p, const struct watch *w)
 	return changed;
 }
 
-static bool drop_unwanted(struct pressure *p, struct followed *f)
+static bool drop_unwanted(struct pressure_follow *p, struct followed *f)
 {
 	bool dropped = false;
 	struct threshold *t;
@@ -141,7 +142,7 @@ static bool drop_unwanted(struct pressure *p, struct followed *f)
  * those that no rule has any more, and opens new ones as far as this turn of the loop allows. True
  * when one came or went.
  */
-static bool follow_thresholds(struct pressure *p, const struct watch *w)
+static bool follow_thresholds(struct pressure_follow *p, const struct watch *w)
 {
 	struct followed *f = pressure_follow_of(p, w);
 	bool added = false, dropped;
@@ -171,7 +172,7 @@ static bool follow_thresholds(struct pressure *p, const struct watch *w)
 	return added || dropped;
 }
 
-static void tally_followed(struct pressure *p, struct followed *f)
+static void tally_followed(struct pressure_follow *p, struct followed *f)
 {
 	uint32_t failed = threshold_tally(f);
 
@@ -182,7 +183,7 @@ static void tally_followed(struct pressure *p, struct followed *f)
 		}
 }
 
-void pressure_follow_changed(struct pressure *p, struct watch *w)
+void pressure_follow_changed(struct pressure_follow *p, struct watch *w)
 {
 	struct followed *f = pressure_follow_of(p, w);
 	bool fresh = !f->thresholds, changed;
@@ -201,7 +202,7 @@ void pressure_follow_changed(struct pressure *p, struct watch *w)
 		pressure_scan_refresh(&p->scan);
 }
 
-void pressure_follow_again(struct pressure *p, struct watch *w)
+void pressure_follow_again(struct pressure_follow *p, struct watch *w)
 {
 	struct followed *f = pressure_follow_of(p, w);
 	bool again = false;
@@ -214,7 +215,7 @@ void pressure_follow_again(struct pressure *p, struct watch *w)
 		pressure_follow_changed(p, w);
 }
 
-void pressure_follow_stopped(struct pressure *p, const struct watch *w)
+void pressure_follow_stopped(struct pressure_follow *p, const struct watch *w)
 {
 	struct followed *f = pressure_follow_of(p, w);
 
@@ -249,7 +250,7 @@ static void keep_point(struct psi_history *h, const struct psi_point *now)
  * with the first stall of the next window; then it is silent for a window (pending_event in
  * update_triggers() of kernel/sched/psi.c).
  */
-static void look_on(struct pressure *p, struct threshold *t, uint64_t now_ns)
+static void look_on(struct pressure_follow *p, struct threshold *t, uint64_t now_ns)
 {
 	uint64_t window_ns = t->window_ms * NSEC_PER_MSEC, every_ns = window_ns / LOOKS_PER_WINDOW;
 
@@ -261,7 +262,7 @@ static void look_on(struct pressure *p, struct threshold *t, uint64_t now_ns)
 }
 
 /* Reads the thresholds of this watch with an early notice; true while one has to be read again. */
-static bool look_at_watch(struct pressure *p, struct followed *f, uint64_t now_ns)
+static bool look_at_watch(struct pressure_follow *p, struct followed *f, uint64_t now_ns)
 {
 	bool more = false;
 
@@ -285,7 +286,7 @@ static bool look_at_watch(struct pressure *p, struct followed *f, uint64_t now_n
 /* Timer: reads again the thresholds for which the kernel's notice came early. */
 static void on_look(void *context, uint32_t events)
 {
-	struct pressure *p = context;
+	struct pressure_follow *p = context;
 	uint64_t now_ns = clock_mono_ns();
 	bool more = false;
 
@@ -298,7 +299,7 @@ static void on_look(void *context, uint32_t events)
 	loop_timer_set(p->look, 0, 0);
 }
 
-static void lose_trigger(struct pressure *p, struct threshold *t)
+static void lose_trigger(struct pressure_follow *p, struct threshold *t)
 {
 	p->gone++;
 	psi_opener_fail(&p->opener, t, -ENODEV);
@@ -306,7 +307,7 @@ static void lose_trigger(struct pressure *p, struct threshold *t)
 	pressure_scan_refresh(&p->scan);
 }
 
-void pressure_follow_notice(struct pressure *p, struct threshold *t, bool gone)
+void pressure_follow_notice(struct pressure_follow *p, struct threshold *t, bool gone)
 {
 	struct followed_file *f = &t->of->file[t->resource];
 	struct psi_point now = { .time_ns = clock_mono_ns() };
@@ -339,7 +340,7 @@ static void on_notice(void *context, uint32_t events)
 	pressure_follow_notice(t->of->pressure, t, (events & (EPOLLERR | EPOLLHUP)) != 0);
 }
 
-static void open_waiting(struct pressure *p)
+static void open_waiting(struct pressure_follow *p)
 {
 	bool tried = false;
 
@@ -358,19 +359,19 @@ static void open_waiting(struct pressure *p)
 
 static void on_turn(void *context, uint32_t events)
 {
-	struct pressure *p = context;
+	struct pressure_follow *p = context;
 
 	if (psi_opener_turn(&p->opener))
 		open_waiting(p);
 }
 
-void pressure_follow_retry(struct pressure *p)
+void pressure_follow_retry(struct pressure_follow *p)
 {
 	psi_opener_retry(&p->opener);
 	open_waiting(p);
 }
 
-static void read_resource(struct pressure *p, struct followed *f, enum resource resource)
+static void read_resource(struct pressure_follow *p, struct followed *f, enum resource resource)
 {
 	struct followed_file *file = &f->file[resource];
 	const struct psi_point *newest = psi_history_newest(&file->history);
@@ -390,7 +391,7 @@ static void read_resource(struct pressure *p, struct followed *f, enum resource 
 }
 
 /* The file went away under its descriptor. */
-static void lose_file(struct pressure *p, struct followed *f, enum resource resource)
+static void lose_file(struct pressure_follow *p, struct followed *f, enum resource resource)
 {
 	struct followed_file *file = &f->file[resource];
 
@@ -403,7 +404,7 @@ static void lose_file(struct pressure *p, struct followed *f, enum resource reso
 }
 
 /* Follows a resource with a returned file as if the rules had just asked for it. */
-static void find_again(struct pressure *p, struct followed *f, enum resource resource)
+static void find_again(struct pressure_follow *p, struct followed *f, enum resource resource)
 {
 	open_file(p, f->watch, resource);
 	if (f->file[resource].fd < 0)
@@ -416,7 +417,7 @@ static void find_again(struct pressure *p, struct followed *f, enum resource res
 }
 
 /* Pressure that is switched off, or on again: no event reports it. */
-static void look_for_files(struct pressure *p, uint64_t now_ns)
+static void look_for_files(struct pressure_follow *p, uint64_t now_ns)
 {
 	bool due = now_ns - p->looked_ns >= FILES_EVERY_NS;
 
@@ -433,7 +434,7 @@ static void look_for_files(struct pressure *p, uint64_t now_ns)
 		p->looked_ns = now_ns;
 }
 
-void pressure_follow_drained(struct pressure *p, uint64_t now_ns)
+void pressure_follow_drained(struct pressure_follow *p, uint64_t now_ns)
 {
 	pressure_signs_check(p);
 	if (now_ns - p->read_ns < APART_NS)
@@ -450,7 +451,7 @@ void pressure_follow_drained(struct pressure *p, uint64_t now_ns)
 				read_resource(p, &p->slots.at[i], (enum resource)k);
 }
 
-int pressure_follow_open(struct pressure *p, struct loop *loop, uint32_t slots)
+int pressure_follow_open(struct pressure_follow *p, struct loop *loop, uint32_t slots)
 {
 	int r;
 
@@ -475,7 +476,7 @@ int pressure_follow_open(struct pressure *p, struct loop *loop, uint32_t slots)
 	return pressure_scan_open(&p->scan, loop);
 }
 
-void pressure_follow_init(struct pressure *p, const struct event_log *log,
+void pressure_follow_init(struct pressure_follow *p, const struct event_log *log,
 			  struct triggers *triggers)
 {
 	p->log = log;
@@ -483,7 +484,7 @@ void pressure_follow_init(struct pressure *p, const struct event_log *log,
 	p->crossings.triggers = triggers;
 }
 
-void pressure_follow_done(struct pressure *p)
+void pressure_follow_done(struct pressure_follow *p)
 {
 	pressure_scan_done(&p->scan);
 	loop_remove(p->look);

@@ -16,7 +16,7 @@
 #include "consumer/output/event_log.h"
 #include "consumer/watch/watch.h"
 
-struct pressure {
+struct pressure_follow {
 	const struct event_log *log; /* borrowed */
 	struct followed_slots slots; /* owned; by slot of the watch */
 	struct psi_opener opener;
@@ -39,27 +39,27 @@ struct pressure {
  * Opens the system-wide files and triggers, and allocates room for `slots` watches. Call before the
  * lock-down. Returns 0 or -errno (not for a kernel without PSI). Release with pressure_follow_done.
  */
-int pressure_follow_open(struct pressure *p, struct loop *loop, uint32_t slots);
-void pressure_follow_done(struct pressure *p);
+int pressure_follow_open(struct pressure_follow *p, struct loop *loop, uint32_t slots);
+void pressure_follow_done(struct pressure_follow *p);
 
 /* Stores its collaborators, borrowed. */
-void pressure_follow_init(struct pressure *p, const struct event_log *log,
+void pressure_follow_init(struct pressure_follow *p, const struct event_log *log,
 			  struct triggers *triggers);
 
 /*
  * Opens and closes files, triggers and the scan as the rules of the watch need. Call after every
  * change of them.
  */
-void pressure_follow_changed(struct pressure *p, struct watch *w);
+void pressure_follow_changed(struct pressure_follow *p, struct watch *w);
 
 /*
  * Opens the files that could not be looked up in time when the watch began. Call at each scan of
  * the processes.
  */
-void pressure_follow_again(struct pressure *p, struct watch *w);
+void pressure_follow_again(struct pressure_follow *p, struct watch *w);
 
 /* Closes the files and triggers of a watch that ends. */
-void pressure_follow_stopped(struct pressure *p, const struct watch *w);
+void pressure_follow_stopped(struct pressure_follow *p, const struct watch *w);
 
 /*
  * Call after each drain of the rings. Reads the files that triggers follow, at most once in
@@ -68,15 +68,15 @@ void pressure_follow_stopped(struct pressure *p, const struct watch *w);
  * with a rule that asks for it (quiet_follow.h), by the facts that were read at this drain, and
  * their threads (stuck_follow.h), by the recorder's looks.
  */
-void pressure_follow_drained(struct pressure *p, uint64_t now_ns);
+void pressure_follow_drained(struct pressure_follow *p, uint64_t now_ns);
 
 /* Tries again to open waiting thresholds: the broker is back. */
-void pressure_follow_retry(struct pressure *p);
+void pressure_follow_retry(struct pressure_follow *p);
 
 /* Handles the kernel's notice for a threshold. `gone`: its file went away. */
-void pressure_follow_notice(struct pressure *p, struct threshold *t, bool gone);
+void pressure_follow_notice(struct pressure_follow *p, struct threshold *t, bool gone);
 
 /* Returns the thresholds that are followed for a watch. */
-struct followed *pressure_follow_of(const struct pressure *p, const struct watch *w);
+struct followed *pressure_follow_of(const struct pressure_follow *p, const struct watch *w);
 
 #endif

@@ -7,7 +7,7 @@
 #include "consumer/sampling/wait_recorder.h"
 
 /* By slot: a session that starts must not disturb the iteration. */
-static void read_quiet(struct pressure *p)
+static void read_quiet(struct pressure_follow *p)
 {
 	for (uint32_t i = 0; i < p->slots.count; i++)
 		if (p->slots.at[i].quiet)
@@ -16,7 +16,7 @@ static void read_quiet(struct pressure *p)
 }
 
 /* After each whole pass of the recorder, by slot. */
-static void check_stuck(struct pressure *p)
+static void check_stuck(struct pressure_follow *p)
 {
 	const struct recorded_pass *last = p->waits ? wait_recorder_last(p->waits) : NULL;
 
@@ -29,7 +29,7 @@ static void check_stuck(struct pressure *p)
 					   p->crossings.triggers);
 }
 
-void pressure_signs_check(struct pressure *p)
+void pressure_signs_check(struct pressure_follow *p)
 {
 	read_quiet(p);
 	check_stuck(p);

@@ -3,12 +3,12 @@
 #ifndef TROCAR_CONSUMER_CONDITIONS_PRESSURE_SIGNS_H
 #define TROCAR_CONSUMER_CONDITIONS_PRESSURE_SIGNS_H
 
-struct pressure;
+struct pressure_follow;
 
 /*
  * Follows the CPU time of watches with a rule that asks for it, by the facts that were read at this
  * drain, and their threads, after each whole pass of the recorder.
  */
-void pressure_signs_check(struct pressure *p);
+void pressure_signs_check(struct pressure_follow *p);
 
 #endif

@@ -25,7 +25,7 @@ static const char *first_why(const struct followed *f, enum resource resource)
 	return "";
 }
 
-static void write_resource(const struct pressure *p, const struct followed *f,
+static void write_resource(const struct pressure_follow *p, const struct followed *f,
 			   enum resource resource, struct jsonw *json)
 {
 	const struct followed_file *file = &f->file[resource];
@@ -73,7 +73,7 @@ static const char *follow_reason(const struct followed *f, uint64_t by_trigger, 
 	return "the broker opens the pressure files, the kernel tells when a threshold is crossed";
 }
 
-void pressure_status_write_start(const struct pressure *p, const struct watch *w,
+void pressure_status_write_start(const struct pressure_follow *p, const struct watch *w,
 				 struct jsonw *json)
 {
 	const struct followed *f = pressure_follow_of(p, w);
@@ -99,7 +99,7 @@ void pressure_status_write_start(const struct pressure *p, const struct watch *w
 	jsonw_string(json, "sleep_reason", reason);
 }
 
-void pressure_status_write_watch(const struct pressure *p, const struct watch *w,
+void pressure_status_write_watch(const struct pressure_follow *p, const struct watch *w,
 				 struct jsonw *json)
 {
 	const struct followed *f = pressure_follow_of(p, w);
@@ -140,7 +140,7 @@ static void add_followed(const struct followed *f, struct sums *sums)
 	}
 }
 
-void pressure_status_write(const struct pressure *p, struct jsonw *json)
+void pressure_status_write(const struct pressure_follow *p, struct jsonw *json)
 {
 	const struct psi_opener *o = &p->opener;
 	int64_t threads = psi_opener_threads(o, &p->slots);
@@ -175,7 +175,7 @@ void pressure_status_write(const struct pressure *p, struct jsonw *json)
 	jsonw_object_end(json);
 }
 
-void pressure_status_write_totals(const struct pressure *p, struct jsonw *json)
+void pressure_status_write_totals(const struct pressure_follow *p, struct jsonw *json)
 {
 	jsonw_u64(json, "pressure_notices", p->notices);
 	jsonw_u64(json, "pressure_crossings", p->crossings.noticed);

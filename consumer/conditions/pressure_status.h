@@ -11,17 +11,17 @@ struct jsonw;
  * Writes "follow", "follow_reason" and "pressure" of a watch, and scan_ms and sleep where it needs
  * the scan. For watch.start.
  */
-void pressure_status_write_start(const struct pressure *p, const struct watch *w,
+void pressure_status_write_start(const struct pressure_follow *p, const struct watch *w,
 				 struct jsonw *json);
 
 /* Writes "pressure" {resource: {"by", "some_total_us", ...}} for the method `watches`. */
-void pressure_status_write_watch(const struct pressure *p, const struct watch *w,
+void pressure_status_write_watch(const struct pressure_follow *p, const struct watch *w,
 				 struct jsonw *json);
 
 /* Writes "follow", and "pressure" {...}: descriptors, threads, memory and counts. For `status`. */
-void pressure_status_write(const struct pressure *p, struct jsonw *json);
+void pressure_status_write(const struct pressure_follow *p, struct jsonw *json);
 
 /* Writes the counts of agent.stop, inside of `totals`. */
-void pressure_status_write_totals(const struct pressure *p, struct jsonw *json);
+void pressure_status_write_totals(const struct pressure_follow *p, struct jsonw *json);
 
 #endif

@@ -31,17 +31,17 @@ typedef int (*psi_opener_call)(void *context, uint64_t cgroup_id, enum resource 
 			       int *ret_fd, const char **ret_why);
 
 struct psi_opener {
-	struct loop *loop;	   /* borrowed */
-	const struct lines *lines; /* borrowed */
-	loop_call notice;	   /* what a trigger calls, with its threshold as context */
-	psi_opener_call open;	   /* NULL before psi_opener_start */
-	void *context;		   /* the first argument of open */
-	struct fd_closer *closer;  /* owned */
-	struct loop_source *timer; /* of the next turn; owned */
-	uint32_t left;		   /* openings left in this turn */
-	bool more;		   /* a threshold waits for the next turn */
-	const char *stopped;	   /* why nothing is opened before the next drain; else NULL */
-	uint32_t max;		   /* bound of descriptors, from RLIMIT_NOFILE and PSI_OPENER_MAX */
+	struct loop *loop;		 /* borrowed */
+	const struct event_lines *lines; /* borrowed */
+	loop_call notice;		 /* what a trigger calls, with its threshold as context */
+	psi_opener_call open;		 /* NULL before psi_opener_start */
+	void *context;			 /* the first argument of open */
+	struct fd_closer *closer;	 /* owned */
+	struct loop_source *timer;	 /* of the next turn; owned */
+	uint32_t left;			 /* openings left in this turn */
+	bool more;			 /* a threshold waits for the next turn */
+	const char *stopped; /* why nothing is opened before the next drain; else NULL */
+	uint32_t max;	     /* bound of descriptors, from RLIMIT_NOFILE and PSI_OPENER_MAX */
 	bool full_said;
 	enum psi_trigger_power power; /* what the process that opens the files may do */
 	uint32_t set;		      /* armed triggers */

@@ -15,7 +15,7 @@
 
 struct followed;
 struct loop_source;
-struct pressure;
+struct pressure_follow;
 struct quiet;
 struct stuck;
 struct watch;
@@ -43,11 +43,11 @@ struct threshold {
 
 /* What is followed for one watch; one per slot. */
 struct followed {
-	struct pressure *pressure;    /* its owner */
-	struct watch *watch;	      /* NULL: the slot has no followed watch */
-	struct threshold *thresholds; /* of all its rules, each once; owned */
-	struct quiet *quiet;	      /* owned; NULL: no rule asks for its CPU time */
-	struct stuck *stuck;	      /* owned; NULL: no rule asks for its threads */
+	struct pressure_follow *pressure; /* its owner */
+	struct watch *watch;		  /* NULL: the slot has no followed watch */
+	struct threshold *thresholds;	  /* of all its rules, each once; owned */
+	struct quiet *quiet;		  /* owned; NULL: no rule asks for its CPU time */
+	struct stuck *stuck;		  /* owned; NULL: no rule asks for its threads */
 	struct followed_file {
 		int fd;	     /* -1: not followed, or not readable */
 		bool said;   /* the line that it is not readable was written */
@@ -61,7 +61,7 @@ struct followed {
 
 /* All slots' structs, for iteration. */
 struct followed_slots {
-	struct followed *at; /* owned by struct pressure */
+	struct followed *at; /* owned by struct pressure_follow */
 	uint32_t count;
 };
 

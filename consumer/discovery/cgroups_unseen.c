@@ -78,7 +78,7 @@ static void fill_line(void *context, struct jsonw *w)
 		jsonw_string(w, "error", strerrorname_np(-u->error));
 }
 
-static void say_unseen(const struct lines *lines, enum unseen_kind kind, struct unseen *u)
+static void say_unseen(const struct event_lines *lines, enum unseen_kind kind, struct unseen *u)
 {
 	char where[CGROUPFS_EXAMPLE_BYTES + 32] = "";
 

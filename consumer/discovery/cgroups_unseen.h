@@ -12,7 +12,7 @@
 struct jsonw;
 
 struct cgroups;
-struct lines;
+struct event_lines;
 
 /* Seconds between two lines of one kind: users can open and close their cgroups at any rate. */
 #define CGROUPS_UNSEEN_EVERY_S 300
@@ -28,7 +28,7 @@ enum unseen_kind {
 /* What the lines have reported, by kind. */
 struct cgroups_unseen {
 	const struct cgroups *cgroups; /* borrowed, as the next */
-	const struct lines *lines;
+	const struct event_lines *lines;
 	struct {
 		uint64_t count;
 		uint64_t time_ns; /* of the last line; 0: none yet */

@@ -52,7 +52,7 @@ struct discovery {
 	struct process_unwind *unwind;
 	struct watches *watches;
 	struct triggers *triggers;
-	struct pressure *pressure;
+	struct pressure_follow *pressure;
 	struct schedule *schedule;
 	struct shares *shares;
 	struct scope *scope;

@@ -25,7 +25,7 @@ struct frame_json_known {
 	struct named_frame named;
 };
 
-int frame_json_init(struct rendering *r, struct symbols *symbols)
+int frame_json_init(struct frame_json *r, struct symbols *symbols)
 {
 	memset(r, 0, sizeof(*r));
 	r->symbols = symbols;
@@ -40,7 +40,7 @@ int frame_json_init(struct rendering *r, struct symbols *symbols)
 	return -ENOMEM;
 }
 
-void frame_json_done(struct rendering *r)
+void frame_json_done(struct frame_json *r)
 {
 	jsonw_done(&r->frames);
 	code_files_done(&r->code);
@@ -89,7 +89,7 @@ static void write_frame(struct jsonw *w, const struct named_frame *f, bool namel
  * A name depends on these fields only (frame_name_frame): a leaf's address is the instruction
  * itself, a caller's a return address.
  */
-static struct frame_json_known key_of(const struct rendering *r, const struct stack *stack,
+static struct frame_json_known key_of(const struct frame_json *r, const struct stack *stack,
 				      size_t i)
 {
 	struct frame_json_known key = { .frame = stack->frames[i],
@@ -112,7 +112,7 @@ static bool same_frame(const struct frame_json_known *k, const struct frame_json
 	       k->start_ns == key->start_ns;
 }
 
-static struct frame_json_known *place_of(const struct rendering *r,
+static struct frame_json_known *place_of(const struct frame_json *r,
 					 const struct frame_json_known *key)
 {
 	uint64_t hash = ((uint64_t)(uintptr_t)key->frame.module ^
@@ -123,7 +123,7 @@ static struct frame_json_known *place_of(const struct rendering *r,
 }
 
 /* Caches a text that was just rendered. */
-static void keep_text(struct rendering *r, struct frame_json_known *k,
+static void keep_text(struct frame_json *r, struct frame_json_known *k,
 		      struct frame_json_known fresh, const char *text)
 {
 	if (fresh.bytes > RENDERING_TEXT_BYTES - r->text_bytes) {
@@ -136,7 +136,7 @@ static void keep_text(struct rendering *r, struct frame_json_known *k,
 	*k = fresh;
 }
 
-static void render_frame(struct rendering *r, const struct stack *stack, size_t i)
+static void render_frame(struct frame_json *r, const struct stack *stack, size_t i)
 {
 	struct frame_json_known fresh = key_of(r, stack, i), *k = place_of(r, &fresh);
 	size_t start = r->frames.bytes + r->frames.comma;
@@ -155,7 +155,7 @@ static void render_frame(struct rendering *r, const struct stack *stack, size_t 
 	keep_text(r, k, fresh, r->frames.data + start);
 }
 
-size_t frame_json_stack(struct rendering *r, const struct stack *stack)
+size_t frame_json_stack(struct frame_json *r, const struct stack *stack)
 {
 	size_t n = MIN((size_t)stack->kernel_frames + stack->user_frames,
 		       (size_t)STACK_SAMPLE_FRAMES_MAX);

@@ -20,7 +20,7 @@
 /* Longest function name, path and so on: a line must have room for at least one frame. */
 #define RENDERING_NAME_BYTES 512
 
-struct rendering {
+struct frame_json {
 	/*
 	 * The last rendered stack. Frame i's text ends at ends[i]; it begins after the comma before
 	 * it.
@@ -38,14 +38,14 @@ struct rendering {
 };
 
 /* Returns 0 or -ENOMEM. Release with frame_json_done, which accepts a zeroed struct. */
-int frame_json_init(struct rendering *r, struct symbols *symbols);
-void frame_json_done(struct rendering *r);
+int frame_json_init(struct frame_json *r, struct symbols *symbols);
+void frame_json_done(struct frame_json *r);
 
 /*
  * Names, judges (frame_proof.h) and renders the frames of `stack`, leaf first. Returns how many; 0
  * without memory.
  */
-size_t frame_json_stack(struct rendering *r, const struct stack *stack);
+size_t frame_json_stack(struct frame_json *r, const struct stack *stack);
 
 /* Writes a name that a program chose, cut to RENDERING_NAME_BYTES; NULL as null. */
 void frame_json_text(struct jsonw *w, const char *key, const char *text);

@@ -40,7 +40,7 @@ static void write_subject(struct jsonw *w, const struct event_subject *subject)
 	}
 }
 
-void event_line_begin(const struct lines *lines, struct jsonw *w, const char *type,
+void event_line_begin(const struct event_lines *lines, struct jsonw *w, const char *type,
 		      const struct event_subject *subject)
 {
 	char text[CLOCK_TEXT_BYTES];
@@ -59,12 +59,12 @@ void event_line_begin(const struct lines *lines, struct jsonw *w, const char *ty
 }
 
 /* Counts the line as dropped: output_queue_put refuses text without '\n' and counts it. */
-static bool give_up(const struct lines *lines)
+static bool give_up(const struct event_lines *lines)
 {
 	return output_queue_put(lines->output, " ", 1, 1);
 }
 
-static bool put_line(const struct lines *lines, struct jsonw *w)
+static bool put_line(const struct event_lines *lines, struct jsonw *w)
 {
 	jsonw_object_end(w);
 	if (jsonw_end(w) < 0)
@@ -82,7 +82,7 @@ static bool put_line(const struct lines *lines, struct jsonw *w)
 	return output_queue_put(lines->output, w->data, w->bytes, 1);
 }
 
-bool event_line_end(const struct lines *lines, struct jsonw *w)
+bool event_line_end(const struct event_lines *lines, struct jsonw *w)
 {
 	bool queued = put_line(lines, w);
 
@@ -90,7 +90,7 @@ bool event_line_end(const struct lines *lines, struct jsonw *w)
 	return queued;
 }
 
-void event_line_error(const struct lines *lines, const struct event_subject *subject,
+void event_line_error(const struct event_lines *lines, const struct event_subject *subject,
 		      const char *code, const char *hint,
 		      void (*fill)(void *context, struct jsonw *w), void *context,
 		      const char *format, ...)

@@ -18,7 +18,7 @@
 struct jsonw;
 
 /* Where lines go and the values that all of them have; constant after the start. */
-struct lines {
+struct event_lines {
 	const struct host *host;
 	struct output *output;
 	size_t max_bytes; /* limit of a line, '\n' included */
@@ -38,20 +38,20 @@ struct event_subject {
  * Starts a line of `type` in `w`, which it initialises; call event_line_end with `w` in every case.
  * `subject` may be NULL.
  */
-void event_line_begin(const struct lines *lines, struct jsonw *w, const char *type,
+void event_line_begin(const struct event_lines *lines, struct jsonw *w, const char *type,
 		      const struct event_subject *subject);
 
 /*
  * Ends the line, queues it and releases `w`. Returns true when the line was queued; false when the
  * queue dropped it, the line is too long, or there was no memory.
  */
-bool event_line_end(const struct lines *lines, struct jsonw *w);
+bool event_line_end(const struct event_lines *lines, struct jsonw *w);
 
 /*
  * Writes an error line: code, one sentence, and a remedy for the operator. `fill` adds numbers, may
  * be NULL.
  */
-void event_line_error(const struct lines *lines, const struct event_subject *subject,
+void event_line_error(const struct event_lines *lines, const struct event_subject *subject,
 		      const char *code, const char *hint,
 		      void (*fill)(void *context, struct jsonw *w), void *context,
 		      const char *format, ...) __attribute__((format(printf, 7, 8)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * event_log.h: what the main thread's modules need to write event lines: where lines go, the
- * cgroups, and the rules in force. Main thread only; the report thread has a struct lines and takes
- * the rest from the session's result.
+ * cgroups, and the rules in force. Main thread only; the report thread has a struct event_lines and
+ * takes the rest from the session's result.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
 #define TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
@@ -15,7 +15,7 @@
 
 /* All members are borrowed. */
 struct event_log {
-	const struct lines *lines;
+	const struct event_lines *lines;
 	struct cgroups *cgroups;
 	const struct active_rules *active;
 };

@@ -19,7 +19,7 @@
 /* Pointers are borrowed; `releases` and `names` may be NULL. */
 struct findings_search {
 	const struct session_result *session;
-	const struct summary *summary;
+	const struct session_digest *summary;
 	const struct lock_release *releases;
 	const struct lock_name *names;
 	uint64_t part_ns[ACCOUNT_PARTS_]; /* that count as waiting; 0: they do not */

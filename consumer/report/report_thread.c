@@ -20,7 +20,7 @@
 #define KERNEL_TRIM_S 600
 
 struct report_thread {
-	const struct lines *lines;
+	const struct event_lines *lines;
 	struct symbols *symbols;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -152,7 +152,7 @@ static void *run_reports(void *context)
 	return NULL;
 }
 
-int report_thread_new(const struct lines *lines, struct symbols *symbols,
+int report_thread_new(const struct event_lines *lines, struct symbols *symbols,
 		      struct report_thread **ret_reporter)
 {
 	struct report_thread *r = calloc(1, sizeof(*r));

@@ -21,7 +21,7 @@ struct report_thread;
  * Starts the thread; call before the system-call filter. Everything is borrowed. Returns 0 or
  * -errno.
  */
-int report_thread_new(const struct lines *lines, struct symbols *symbols,
+int report_thread_new(const struct event_lines *lines, struct symbols *symbols,
 		      struct report_thread **ret_reporter);
 
 /* Hands over an ended session; the report thread frees it. Never waits. */

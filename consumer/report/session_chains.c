@@ -171,7 +171,7 @@ int session_chains_say(const struct chain *c, uint32_t from, const struct lock_n
 struct chain_lines {
 	const struct session_result *session;
 	const struct lock_name *names;
-	const struct lines *lines;
+	const struct event_lines *lines;
 	const struct event_subject *subject;
 	bool partial;
 };
@@ -302,8 +302,8 @@ static bool tells_more(const struct session_result *s, const struct chain *c)
 		c->end == CHAIN_END_CYCLE);
 }
 
-void session_chains_put(const struct session_result *s, struct summary *summary,
-			const struct lock_name *names, const struct lines *lines,
+void session_chains_put(const struct session_result *s, struct session_digest *summary,
+			const struct lock_name *names, const struct event_lines *lines,
 			const struct event_subject *subject)
 {
 	const struct lock_waits *locks = lock_waits_of(s->signals);

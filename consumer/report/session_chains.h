@@ -21,8 +21,8 @@
  * session and more, not for work, and the awaited thread is known. All stacks are in `summary`.
  * `names`: as in session_locks_put.
  */
-void session_chains_put(const struct session_result *s, struct summary *summary,
-			const struct lock_name *names, const struct lines *lines,
+void session_chains_put(const struct session_result *s, struct session_digest *summary,
+			const struct lock_name *names, const struct event_lines *lines,
 			const struct event_subject *subject);
 
 /*

@@ -20,9 +20,9 @@ static const char other[] = "(other)";
 /* Why a stack that was taken by frame pointers is short, when its process has a table by now. */
 static const char before_table[] = "before_table";
 
-int session_digest_init(struct summary *s)
+int session_digest_init(struct session_digest *s)
 {
-	*s = (struct summary){};
+	*s = (struct session_digest){};
 	pool_places_init(&s->pools);
 	condition_locks_init(&s->conditions);
 	idmap_init(&s->walked, SUMMARY_PROCESSES);
@@ -36,7 +36,7 @@ int session_digest_init(struct summary *s)
 	return -ENOMEM;
 }
 
-void session_digest_done(struct summary *s)
+void session_digest_done(struct session_digest *s)
 {
 	free(s->functions.rows);
 	free(s->modules.rows);
@@ -47,7 +47,7 @@ void session_digest_done(struct summary *s)
 	function_growth_done(&s->growth);
 	pool_places_done(&s->pools);
 	condition_locks_done(&s->conditions);
-	*s = (struct summary){};
+	*s = (struct session_digest){};
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -101,7 +101,7 @@ static uint64_t hash_process(const struct stack *stack)
 	return ((stack->start_ns ^ (uint64_t)stack->tgid << 40) * 0x9e3779b97f4a7c15ULL) | 1;
 }
 
-void session_digest_meet(struct summary *s, const struct stack *stack)
+void session_digest_meet(struct session_digest *s, const struct stack *stack)
 {
 	uint64_t process = hash_process(stack);
 
@@ -111,7 +111,7 @@ void session_digest_meet(struct summary *s, const struct stack *stack)
 }
 
 /* Returns a word for why a broken stack ended, or NULL: by frame pointers, and without a table. */
-static const char *find_reason(const struct summary *s, const struct stack *stack,
+static const char *find_reason(const struct session_digest *s, const struct stack *stack,
 			       enum unwind_end end)
 {
 	if (end == UNWIND_END_UNPROVED || stack->flags & SAMPLE_UNWOUND)
@@ -129,7 +129,7 @@ static bool is_followed(const struct stack *stack, size_t n)
 }
 
 /* Adds how far the stack goes, and its frames without a name. */
-static void add_quality(struct summary *s, enum signal_bit signal, const struct stack *stack,
+static void add_quality(struct session_digest *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
 	const struct named_frame *root = n ? &frames[n - 1] : NULL;
@@ -158,7 +158,7 @@ static void add_quality(struct summary *s, enum signal_bit signal, const struct 
 			->rowless = frame_name_rowless(stack, root);
 }
 
-void session_digest_add(struct summary *s, enum signal_bit signal, const struct stack *stack,
+void session_digest_add(struct session_digest *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
@@ -173,13 +173,13 @@ void session_digest_add(struct summary *s, enum signal_bit signal, const struct 
 		tally_add(&s->functions, frames[self].fn, frames[self].module, stack->weight_ns);
 }
 
-void session_digest_add_other(struct summary *s, enum signal_bit signal, const struct stack *stack,
-			      const struct named_frame *frames, size_t n)
+void session_digest_add_other(struct session_digest *s, enum signal_bit signal,
+			      const struct stack *stack, const struct named_frame *frames, size_t n)
 {
 	add_quality(s, signal, stack, frames, n);
 }
 
-uint64_t session_digest_samples(const struct summary *s, enum signal_bit signal)
+uint64_t session_digest_samples(const struct session_digest *s, enum signal_bit signal)
 {
 	uint64_t all = 0;
 
@@ -210,7 +210,7 @@ static void put_text(struct jsonw *w, const char *key, const char *text)
 		jsonw_null(w, key);
 }
 
-void session_digest_sort(struct summary *s)
+void session_digest_sort(struct session_digest *s)
 {
 	qsort(s->functions.rows, SUMMARY_KEYS, sizeof(*s->functions.rows), compare_weight);
 	qsort(s->modules.rows, SUMMARY_KEYS, sizeof(*s->modules.rows), compare_weight);
@@ -271,7 +271,7 @@ static bool wants_pointers(const struct tally_row *broken)
 }
 
 /* Returns the row of the module among the heaviest of those in which stacks ended, or NULL. */
-static const struct tally_row *find_ended(const struct summary *s, const char *module)
+static const struct tally_row *find_ended(const struct session_digest *s, const char *module)
 {
 	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++)
 		if (wants_pointers(&s->broken.rows[i]) &&
@@ -280,7 +280,7 @@ static const struct tally_row *find_ended(const struct summary *s, const char *m
 	return NULL;
 }
 
-static bool is_unnamed(const struct summary *s, const char *module)
+static bool is_unnamed(const struct session_digest *s, const char *module)
 {
 	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++)
 		if (s->modules.rows[i].name && strcmp(s->modules.rows[i].name, module) == 0)
@@ -319,7 +319,7 @@ static size_t put_advice(struct jsonw *w, const char *module, const char *why,
  * Writes advice in this order: first that a process has too many mappings, which is no module's
  * fault; then the heaviest modules without names; then the heaviest that only broke stacks.
  */
-static void write_advice(const struct summary *s, struct jsonw *w)
+static void write_advice(const struct session_digest *s, struct jsonw *w)
 {
 	size_t wrote = 0;
 
@@ -344,7 +344,7 @@ static void write_advice(const struct summary *s, struct jsonw *w)
 }
 
 /* Writes how far the stacks go that each signal took. */
-static void write_by_signal(const struct summary *s, struct jsonw *w)
+static void write_by_signal(const struct session_digest *s, struct jsonw *w)
 {
 	jsonw_object(w, "by_signal");
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
@@ -358,7 +358,7 @@ static void write_by_signal(const struct summary *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-static void write_quality(const struct summary *s, struct jsonw *w)
+static void write_quality(const struct session_digest *s, struct jsonw *w)
 {
 	jsonw_object(w, "stack_quality");
 	for (int i = 0; i < QUALITY_COUNT_; i++) {
@@ -380,12 +380,12 @@ static void write_quality(const struct summary *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-bool session_digest_is_few(const struct summary *s)
+bool session_digest_is_few(const struct session_digest *s)
 {
 	return s->count[PHASE_DURING] && s->count[PHASE_DURING] < SUMMARY_FEW;
 }
 
-void session_digest_write(const struct summary *s, struct jsonw *w)
+void session_digest_write(const struct session_digest *s, struct jsonw *w)
 {
 	size_t room;
 
@@ -409,7 +409,7 @@ void session_digest_write(const struct summary *s, struct jsonw *w)
 }
 
 /* Rows without a name are many functions together. */
-const struct tally_row *session_digest_top(const struct summary *s)
+const struct tally_row *session_digest_top(const struct session_digest *s)
 {
 	if (!s->functions.count)
 		return NULL;

@@ -43,7 +43,7 @@ struct tally {
 	uint64_t total;
 };
 
-struct summary {
+struct session_digest {
 	struct tally
 		functions;    /* self: the innermost user frame, else the innermost kernel frame */
 	struct tally modules; /* unnamed frames by module and reason */
@@ -68,51 +68,52 @@ struct summary {
 };
 
 /* Returns 0 or -ENOMEM. */
-int session_digest_init(struct summary *s);
-void session_digest_done(struct summary *s);
+int session_digest_init(struct session_digest *s);
+void session_digest_done(struct session_digest *s);
 
 /*
  * Notes whether a table walked the stack. Call for all stacks before session_digest_add: the first
  * samples of a process come before its table, and prove nothing about the build of its files.
  */
-void session_digest_meet(struct summary *s, const struct stack *stack);
+void session_digest_meet(struct session_digest *s, const struct stack *stack);
 
 /*
  * Adds a stack of CPU time that `signal` took; `frames` are its `n` named frames. `top` is of the
  * phase during alone; the headline compares that with the phase before.
  */
-void session_digest_add(struct summary *s, enum signal_bit signal, const struct stack *stack,
+void session_digest_add(struct session_digest *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n);
 
 /*
  * Adds a stack that `signal` took of waiting threads: of a thread that waits, or that ended a wait
  * for a lock. It counts in the quality, in the names and in the advice.
  */
-void session_digest_add_other(struct summary *s, enum signal_bit signal, const struct stack *stack,
-			      const struct named_frame *frames, size_t n);
+void session_digest_add_other(struct session_digest *s, enum signal_bit signal,
+			      const struct stack *stack, const struct named_frame *frames,
+			      size_t n);
 
 /* Returns how many samples the signal's stacks stand for. */
-uint64_t session_digest_samples(const struct summary *s, enum signal_bit signal);
+uint64_t session_digest_samples(const struct session_digest *s, enum signal_bit signal);
 
 /*
  * Sorts the rows, the heaviest first. Call before session_digest_write and the headline.
  */
-void session_digest_sort(struct summary *s);
+void session_digest_sort(struct session_digest *s);
 
 /*
  * Writes `stack_quality`, `few_samples`, `top`, `modules_unnamed`, `modules_broken` and `advice`:
  * as many rows as fit below the writer's limit. Write them last in a line; then they never make it
  * too long.
  */
-void session_digest_write(const struct summary *s, struct jsonw *w);
+void session_digest_write(const struct session_digest *s, struct jsonw *w);
 
 /*
  * Returns the heaviest function with a name; where none has one, the heaviest row; NULL: nothing
  * ran. After session_digest_sort.
  */
-const struct tally_row *session_digest_top(const struct summary *s);
+const struct tally_row *session_digest_top(const struct session_digest *s);
 
 /* Returns whether the shares of the phase during rest on few samples (SUMMARY_FEW). */
-bool session_digest_is_few(const struct summary *s);
+bool session_digest_is_few(const struct session_digest *s);
 
 #endif

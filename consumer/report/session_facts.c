@@ -16,7 +16,7 @@ void session_facts_read_disks(struct session_result *s)
 		facts_disks_read(s->disks, "");
 }
 
-void session_facts_write(const struct session_result *s, const struct lines *lines)
+void session_facts_write(const struct session_result *s, const struct event_lines *lines)
 {
 	const struct event_subject subject = session_result_subject(s);
 

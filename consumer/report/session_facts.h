@@ -16,7 +16,7 @@
 void session_facts_read_disks(struct session_result *s);
 
 /* Writes a line for each source; nothing for a session without facts. */
-void session_facts_write(const struct session_result *s, const struct lines *lines);
+void session_facts_write(const struct session_result *s, const struct event_lines *lines);
 
 /* Writes the sentence about the cause. False when no fact speaks. */
 bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES]);

@@ -284,7 +284,7 @@ static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
  */
 static uint64_t find_garbage(struct findings_search *s)
 {
-	const struct summary *sum = s->summary;
+	const struct session_digest *sum = s->summary;
 	const struct finding_evidence e = { .type = "stack", .signal = "oncpu" };
 	uint64_t ns = garbage_ns(&sum->garbage, PHASE_DURING);
 	uint64_t length_ns = s->session->stop_ns - s->session->start_ns;
@@ -340,7 +340,8 @@ static void pass_waits(struct findings_search *s)
 		findings_search_pass(s, parts[i], s->part_ns[parts[i]], NULL);
 }
 
-void session_findings_write(const struct session_result *session, const struct summary *summary,
+void session_findings_write(const struct session_result *session,
+			    const struct session_digest *summary,
 			    const struct lock_release *releases, const struct lock_name *names,
 			    bool complete, struct jsonw *w)
 {

@@ -19,7 +19,7 @@ struct jsonw;
  * threads waited is not known. `summary` has all stacks. `releases`, `names`: as in
  * session_locks_put. `complete`: the session's verdict.
  */
-void session_findings_write(const struct session_result *s, const struct summary *summary,
+void session_findings_write(const struct session_result *s, const struct session_digest *summary,
 			    const struct lock_release *releases, const struct lock_name *names,
 			    bool complete, struct jsonw *w);
 

@@ -76,7 +76,7 @@ static int write_grown(const struct function_grown *grown, char *text, size_t sp
 }
 
 /* Writes where the CPU time went. Returns its length. */
-static int write_functions(const struct summary *s, const struct session_result *session,
+static int write_functions(const struct session_digest *s, const struct session_result *session,
 			   char *text, size_t space)
 {
 	const struct tally_row *top = session_digest_top(s);
@@ -101,14 +101,14 @@ static bool is_wait(const struct session_result *s)
 }
 
 /* Whether the CPUs had it for less than a tenth of the session. */
-static bool ran_little(const struct summary *s, const struct session_result *session)
+static bool ran_little(const struct session_digest *s, const struct session_result *session)
 {
 	return s->weight_ns[PHASE_DURING] * 10 < session->stop_ns - session->start_ns;
 }
 
 /* Writes the waits. Returns its length. */
-static int write_wait(const struct summary *s, const struct session_result *session, char *text,
-		      size_t space)
+static int write_wait(const struct session_digest *s, const struct session_result *session,
+		      char *text, size_t space)
 {
 	const struct signal *waiting = signals_of_stacks(session->signals, STACKS_WAITING);
 	bool any = session->reason.kind != TRIGGER_PRESSURE;
@@ -126,7 +126,7 @@ static int write_wait(const struct summary *s, const struct session_result *sess
 	return snprintf(text, space, "; what waited is not in these stacks, which are of CPU time");
 }
 
-void session_headline_write(const struct summary *s, const struct session_result *session,
+void session_headline_write(const struct session_digest *s, const struct session_result *session,
 			    const char *cause, char *text, size_t space)
 {
 	const struct signal *running = signals_of_stacks(session->signals, STACKS_RUNNING);

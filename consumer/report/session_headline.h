@@ -15,7 +15,7 @@
  * Writes the sentence, at most `space` bytes with its NUL. `cause` stands first in it; NULL: none
  * is known. `s` is sorted.
  */
-void session_headline_write(const struct summary *s, const struct session_result *session,
+void session_headline_write(const struct session_digest *s, const struct session_result *session,
 			    const char *cause, char *text, size_t space);
 
 #endif

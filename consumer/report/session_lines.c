@@ -11,7 +11,7 @@
 #include "consumer/report/session_facts.h"
 
 void session_lines_put(struct session_result *s, const struct wait_places *places,
-		       const struct lines *lines, const struct event_subject *subject)
+		       const struct event_lines *lines, const struct event_subject *subject)
 {
 	session_facts_write(s, lines);
 	session_neighbours_put(s, lines, subject);

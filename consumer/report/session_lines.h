@@ -13,6 +13,6 @@
  * where its threads waited.
  */
 void session_lines_put(struct session_result *s, const struct wait_places *places,
-		       const struct lines *lines, const struct event_subject *subject);
+		       const struct event_lines *lines, const struct event_subject *subject);
 
 #endif

@@ -46,11 +46,11 @@ struct batch {
 struct report {
 	struct session_result *session;
 	const struct signal *signal; /* its stacks are being written */
-	const struct lines *lines;
+	const struct event_lines *lines;
 	const bool *hurry;
 	struct event_subject subject;
-	struct summary summary;
-	struct rendering rendering;
+	struct session_digest summary;
+	struct frame_json rendering;
 	struct known_wait wait; /* of the stack that is being written, where its threads wait */
 	struct jsonw tail;	/* of one line: what follows its frames */
 	struct lock_release *releases; /* owned; by stack of threads that wake; NULL: none */
@@ -423,7 +423,7 @@ static void report_free(struct report *r)
 	free(r);
 }
 
-static struct report *report_new(struct session_result *s, const struct lines *lines,
+static struct report *report_new(struct session_result *s, const struct event_lines *lines,
 				 struct symbols *symbols, const bool *hurry)
 {
 	struct report *r = calloc(1, sizeof(*r));
@@ -467,7 +467,7 @@ static void put_stacks(struct report *r, const struct signal *signal)
 		session_waits_count_threads(&r->summary.waits, stacks);
 }
 
-void session_report_write(struct session_result *s, const struct lines *lines,
+void session_report_write(struct session_result *s, const struct event_lines *lines,
 			  struct symbols *symbols, const bool *hurry)
 {
 	struct report *r = report_new(s, lines, symbols, hurry);

@@ -16,7 +16,7 @@
  * s (STALL_NS) without a write, or with *hurry set, drops lines that find no room and counts their
  * samples in the ledger as queue_full. Report thread only.
  */
-void session_report_write(struct session_result *s, const struct lines *lines,
+void session_report_write(struct session_result *s, const struct event_lines *lines,
 			  struct symbols *symbols, const bool *hurry);
 
 #endif

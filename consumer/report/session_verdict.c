@@ -112,7 +112,7 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s)
  * CPU of during are those of the time accounts, which are exact, where there are any. Accounts that
  * began late have the end of during alone: then the looks' time counts where it is longer.
  */
-static uint64_t find_waited_ns(const struct session_result *s, const struct summary *summary)
+static uint64_t find_waited_ns(const struct session_result *s, const struct session_digest *summary)
 {
 	const struct queue_waits *queue = queue_waits_of(s->signals);
 	enum resource resource = s->reason.when.resource;
@@ -131,7 +131,8 @@ static uint64_t find_waited_ns(const struct session_result *s, const struct summ
  * Returns the time of onset and during that the evidence stands for: of CPU time, by the stacks,
  * and of waits for the resource that stalled.
  */
-static uint64_t find_covered_ms(const struct session_result *s, const struct summary *summary)
+static uint64_t find_covered_ms(const struct session_result *s,
+				const struct session_digest *summary)
 {
 	uint64_t ns = summary->weight_ns[PHASE_ONSET] + summary->weight_ns[PHASE_DURING];
 
@@ -186,7 +187,7 @@ static bool is_evidence_missing(const struct session_result *s, char reason[LEDG
  * Whether more than half of the stacks of one signal are broken; then says so. A program that ran
  * nearly all the time has a wait or two, with stacks that mean little for the session.
  */
-static bool are_stacks_broken(const struct session_result *s, const struct summary *summary,
+static bool are_stacks_broken(const struct session_result *s, const struct session_digest *summary,
 			      char reason[LEDGER_REASON_BYTES])
 {
 	const struct signal *running = signals_of_stacks(s->signals, STACKS_RUNNING);
@@ -209,7 +210,8 @@ static bool are_stacks_broken(const struct session_result *s, const struct summa
 }
 
 /* Returns complete, or partial where a ledger without a loss still does not cover the session. */
-static enum verdict judge_coverage(const struct session_result *s, const struct summary *summary,
+static enum verdict judge_coverage(const struct session_result *s,
+				   const struct session_digest *summary,
 				   char reason[LEDGER_REASON_BYTES])
 {
 	const struct signal *oncpu = signals_of_stacks(s->signals, STACKS_RUNNING);
@@ -245,8 +247,9 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
  * Judges the signals. A signal that the rule names and that did not run makes the session
  * inconclusive, and so do stacks from no CPU at all. A signal that only "auto" chose does not.
  */
-static enum verdict judge_signals(const struct session_result *s, const struct summary *summary,
-				  const struct ledger *all, char reason[LEDGER_REASON_BYTES])
+static enum verdict judge_signals(const struct session_result *s,
+				  const struct session_digest *summary, const struct ledger *all,
+				  char reason[LEDGER_REASON_BYTES])
 {
 	const struct signal *oncpu = signals_of_stacks(s->signals, STACKS_RUNNING);
 	bool missing = false;
@@ -272,7 +275,7 @@ static void write_signals(const struct session_result *s, struct jsonw *w)
 			s->signals[i]->kind->write(s->signals[i], w);
 }
 
-static void write_explained(const struct session_result *s, const struct summary *summary,
+static void write_explained(const struct session_result *s, const struct session_digest *summary,
 			    struct jsonw *w)
 {
 	uint64_t stalled_ms = session_verdict_stalled_ms(s),
@@ -284,7 +287,7 @@ static void write_explained(const struct session_result *s, const struct summary
 	jsonw_milli(w, "explained", (int64_t)(MIN(covered_ms, stalled_ms) * 1000 / stalled_ms));
 }
 
-bool session_verdict_write(const struct session_result *s, const struct summary *summary,
+bool session_verdict_write(const struct session_result *s, const struct session_digest *summary,
 			   struct jsonw *w)
 {
 	char reason[LEDGER_REASON_BYTES];

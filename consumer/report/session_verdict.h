@@ -21,7 +21,7 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s);
  * Writes `ledger`, `verdict`, its reason, `stalled_ms`, `explained`, the signals' own keys and
  * `lost_share` of session.end. All stacks are in `summary`. Returns whether it is complete.
  */
-bool session_verdict_write(const struct session_result *s, const struct summary *summary,
+bool session_verdict_write(const struct session_result *s, const struct session_digest *summary,
 			   struct jsonw *w);
 
 #endif

@@ -41,7 +41,7 @@ static void set_divisor(struct sampler *s, uint32_t divisor)
 }
 
 void sampler_init(struct sampler *s, const struct pinned_maps *pins, struct loop *loop,
-		  struct broker_client *link, const struct lines *lines)
+		  struct broker_client *link, const struct event_lines *lines)
 {
 	*s = (struct sampler){ .pins = pins, .loop = loop, .link = link, .lines = lines };
 }

@@ -37,7 +37,7 @@ struct sampler {
 	const struct pinned_maps *pins; /* borrowed, as the next three */
 	struct loop *loop;
 	struct broker_client *link; /* borrowed */
-	const struct lines *lines;
+	const struct event_lines *lines;
 	bool watched;		  /* some cgroup is watched */
 	struct loop_source *rest; /* timer that closes the stopped events; NULL: they run */
 	struct cpu_event *events; /* owned, ascending by CPU */
@@ -54,7 +54,7 @@ struct sampler {
 
 /* Stores its collaborators, all borrowed. Opens nothing. */
 void sampler_init(struct sampler *s, const struct pinned_maps *pins, struct loop *loop,
-		  struct broker_client *link, const struct lines *lines);
+		  struct broker_client *link, const struct event_lines *lines);
 
 /* Closes all events; touches no map. */
 void sampler_done(struct sampler *s);

@@ -52,7 +52,7 @@ static const char *signals_reason(const struct signal_kind *const *kinds,
 }
 
 void session_events_start(const struct sessions *all, const struct session *s,
-			  const struct lines *lines)
+			  const struct event_lines *lines)
 {
 	struct event_subject subject = session_result_subject(s->result);
 	const struct abi_header *abi = &all->host.pins->abi;

@@ -8,7 +8,7 @@
 
 /* Writes session.start, with the state in which its signals are now. */
 void session_events_start(const struct sessions *all, const struct session *s,
-			  const struct lines *lines);
+			  const struct event_lines *lines);
 
 /* Writes the array of the method `sessions`: the running ones, then the last ended. */
 void session_events_write_list(const struct sessions *all, struct jsonw *w);

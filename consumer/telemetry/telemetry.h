@@ -44,7 +44,7 @@ struct telemetry {
 	struct report_thread *reporter;
 	const struct triggers *triggers;
 	const struct watches *watches;
-	const struct pressure *pressure;
+	const struct pressure_follow *pressure;
 	const struct scope *scope;
 	struct broker_client *link; /* borrowed */
 	uint64_t start_ns;	    /* when the consumer started, CLOCK_MONOTONIC */

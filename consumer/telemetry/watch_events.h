@@ -10,7 +10,7 @@
 /* Its collaborators, borrowed. */
 struct watch_events {
 	struct event_budget *budget;
-	const struct pressure *pressure;
+	const struct pressure_follow *pressure;
 };
 
 /* Writes watch.start; called once, when the first rule is bound. */

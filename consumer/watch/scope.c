@@ -31,7 +31,7 @@ bool scope_holds(const struct scope *s, const char *path)
 	return s->count == 0;
 }
 
-void scope_refuse(struct scope *s, const char *path, const struct lines *lines)
+void scope_refuse(struct scope *s, const char *path, const struct event_lines *lines)
 {
 	s->refused++;
 	if (s->said)

@@ -30,7 +30,7 @@ int scope_read(int fd, struct scope *ret_scope);
 bool scope_holds(const struct scope *s, const char *path);
 
 /* Counts a cgroup that is outside of the scope; writes a line about the first of a rule set. */
-void scope_refuse(struct scope *s, const char *path, const struct lines *lines);
+void scope_refuse(struct scope *s, const char *path, const struct event_lines *lines);
 
 /* Writes the prefixes as the array `name`. */
 void scope_write_prefixes(const struct scope *s, const char *name, struct jsonw *w);

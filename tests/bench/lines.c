@@ -29,7 +29,7 @@
 #define LINE_MAX_ 16384
 
 static struct host host;
-static struct lines lines = { .host = &host, .max_bytes = LINE_MAX_ };
+static struct event_lines lines = { .host = &host, .max_bytes = LINE_MAX_ };
 static struct symbols *symbols;
 static struct signal_stacks taken = { .expected = UINT64_MAX };
 static struct signal oncpu = { .id = SIGNAL_ONCPU, .taken = &taken };

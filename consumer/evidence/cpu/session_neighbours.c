@@ -40,7 +40,7 @@ void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *
 
 /* Writes the line of `t`, or that of the rest when it is NULL. */
 static void put_one(const struct neighbours *n, const struct neighbour_time *t,
-		    const struct lines *lines, const struct event_subject *subject)
+		    const struct event_lines *lines, const struct event_subject *subject)
 {
 	struct jsonw w;
 
@@ -55,7 +55,7 @@ static void put_one(const struct neighbours *n, const struct neighbour_time *t,
 	event_line_end(lines, &w);
 }
 
-void session_neighbours_put(const struct session_result *s, const struct lines *lines,
+void session_neighbours_put(const struct session_result *s, const struct event_lines *lines,
 			    const struct event_subject *subject)
 {
 	const struct neighbours *n = neighbours_of(s->signals);

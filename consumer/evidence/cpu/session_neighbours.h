@@ -16,7 +16,7 @@ struct jsonw;
  * Writes one line for each named neighbour, the one with the most CPU time first, and one for all
  * the others. Writes none when nothing was counted.
  */
-void session_neighbours_put(const struct session_result *s, const struct lines *lines,
+void session_neighbours_put(const struct session_result *s, const struct event_lines *lines,
 			    const struct event_subject *subject);
 
 /*

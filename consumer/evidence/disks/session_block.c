@@ -14,7 +14,7 @@
 
 /* What the lines of a session have in common. */
 struct block_lines {
-	const struct lines *lines;
+	const struct event_lines *lines;
 	const struct event_subject *subject;
 	const struct facts_disks *disks;
 };
@@ -192,7 +192,7 @@ static void put_more(const struct block_lines *b, const struct block_requests *a
 	event_line_end(b->lines, &w);
 }
 
-void session_block_put(const struct session_result *s, const struct lines *lines,
+void session_block_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject)
 {
 	const struct block_requests *all = block_requests_of(s->signals);

@@ -14,7 +14,7 @@
  * Writes a line `disk` for each disk and operation, its lines `histogram`, and a line `neighbour`
  * for each other cgroup that used one of these disks; nothing where the session has no `block`.
  */
-void session_block_put(const struct session_result *s, const struct lines *lines,
+void session_block_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject);
 
 #endif

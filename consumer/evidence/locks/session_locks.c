@@ -127,7 +127,7 @@ static void write_wakers(const struct lock_waited *l, const struct lock_release 
 		jsonw_u64(w, "wakers_more", l->wakers - l->n_wakers);
 }
 
-static void put_lock(const struct lock_waited *l, const struct lines *lines,
+static void put_lock(const struct lock_waited *l, const struct event_lines *lines,
 		     const struct event_subject *subject, const struct lock_release *releases,
 		     const struct lock_name *name)
 {
@@ -181,7 +181,7 @@ static void write_key(const struct lock_waited *l, const struct lock_name *name,
 
 /* Writes how long the waits for a lock were, or for all locks where it is NULL. */
 static void put_histogram(const struct lock_waits *locks, const struct lock_waited *l,
-			  const struct lines *lines, const struct event_subject *subject,
+			  const struct event_lines *lines, const struct event_subject *subject,
 			  const struct lock_name *name)
 {
 	const struct lock_waited *waited = l ? l : &locks->all;
@@ -194,7 +194,7 @@ static void put_histogram(const struct lock_waits *locks, const struct lock_wait
 	event_line_end(lines, &w);
 }
 
-static void put_histograms(const struct lock_waits *locks, const struct lines *lines,
+static void put_histograms(const struct lock_waits *locks, const struct event_lines *lines,
 			   const struct event_subject *subject, const struct lock_name *names)
 {
 	if (!locks->all.waits)
@@ -232,7 +232,7 @@ void session_locks_release(const struct stack *stack, const struct named_frame *
 	}
 }
 
-void session_locks_put(const struct session_result *s, const struct lines *lines,
+void session_locks_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject, const struct lock_release *releases,
 		       const struct lock_name *names)
 {

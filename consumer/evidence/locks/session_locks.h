@@ -28,7 +28,7 @@ void session_locks_write_stack(const struct stack *stack, struct jsonw *w);
  * `releases`: by the number of the stack, of all stacks of the signal; `names`: of each lock
  * (lock_names_read); NULL: not known.
  */
-void session_locks_put(const struct session_result *s, const struct lines *lines,
+void session_locks_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject, const struct lock_release *releases,
 		       const struct lock_name *names);
 

@@ -15,7 +15,7 @@
 
 /* What the lines of a session have in common. */
 struct reclaim_lines {
-	const struct lines *lines;
+	const struct event_lines *lines;
 	const struct event_subject *subject;
 	const struct facts_disks *disks;
 };
@@ -145,7 +145,7 @@ static void put_more(const struct reclaim_lines *r, const struct reclaim_times *
 	event_line_end(r->lines, &w);
 }
 
-void session_reclaim_put(const struct session_result *s, const struct lines *lines,
+void session_reclaim_put(const struct session_result *s, const struct event_lines *lines,
 			 const struct event_subject *subject)
 {
 	const struct reclaim_times *all = reclaim_times_of(s->signals);

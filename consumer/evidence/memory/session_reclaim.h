@@ -12,7 +12,7 @@
 /*
  * Writes the lines `reclaim`, `histogram` and `neighbour`; nothing where there are no times.
  */
-void session_reclaim_put(const struct session_result *s, const struct lines *lines,
+void session_reclaim_put(const struct session_result *s, const struct event_lines *lines,
 			 const struct event_subject *subject);
 
 #endif

@@ -49,7 +49,7 @@ static const char *const states[SOCKET_STATES] = {
 
 /* What the lines of a session have in common. */
 struct socket_lines {
-	const struct lines *lines;
+	const struct event_lines *lines;
 	const struct event_subject *subject;
 	const struct socket_peers *peers;
 };
@@ -212,7 +212,7 @@ static void put_histogram(const struct socket_lines *l, const char *part,
 	event_line_end(l->lines, &w);
 }
 
-void session_sockets_put(const struct session_result *s, const struct lines *lines,
+void session_sockets_put(const struct session_result *s, const struct event_lines *lines,
 			 const struct event_subject *subject)
 {
 	const struct socket_lines l = { lines, subject, socket_peers_of(s->signals) };

@@ -22,7 +22,7 @@ void session_sockets_address(const struct socket_key *key,
 			     char text[SESSION_SOCKETS_ADDRESS_BYTES]);
 
 /* Writes a line `socket` for each peer and listener, one for the others, and the histograms. */
-void session_sockets_put(const struct session_result *s, const struct lines *lines,
+void session_sockets_put(const struct session_result *s, const struct event_lines *lines,
 			 const struct event_subject *subject);
 
 #endif

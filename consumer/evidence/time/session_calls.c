@@ -128,7 +128,7 @@ static int join_rows(const struct call_times *times, const struct session_cpu *c
 
 /* Writes the line of a row; with `others` it is the sum of so many calls. */
 static void put_row(const struct row *row, const struct session_cpu *cpu, uint64_t others,
-		    const struct lines *lines, const struct event_subject *subject)
+		    const struct event_lines *lines, const struct event_subject *subject)
 {
 	const struct call_time *t = &row->waited;
 	struct jsonw w;
@@ -153,7 +153,7 @@ static void put_row(const struct row *row, const struct session_cpu *cpu, uint64
 	event_line_end(lines, &w);
 }
 
-static void put_histogram(const struct call_time *t, const struct lines *lines,
+static void put_histogram(const struct call_time *t, const struct event_lines *lines,
 			  const struct event_subject *subject)
 {
 	uint64_t counts[QUEUE_BUCKETS];
@@ -173,7 +173,7 @@ static void put_histogram(const struct call_time *t, const struct lines *lines,
 }
 
 static void put_rows(const struct rows *rows, const struct session_cpu *cpu,
-		     const struct lines *lines, const struct event_subject *subject)
+		     const struct event_lines *lines, const struct event_subject *subject)
 {
 	struct row rest = { .samples = cpu->of_others };
 
@@ -196,7 +196,7 @@ static void put_rows(const struct rows *rows, const struct session_cpu *cpu,
 }
 
 void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
-		       const struct lines *lines, const struct event_subject *subject)
+		       const struct event_lines *lines, const struct event_subject *subject)
 {
 	const struct call_times *times = call_times_of(s->signals);
 	struct rows rows;

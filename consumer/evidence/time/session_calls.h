@@ -15,7 +15,7 @@
  * nothing where the session has no `syscall`. `cpu` has the CPU time of its threads.
  */
 void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
-		       const struct lines *lines, const struct event_subject *subject);
+		       const struct event_lines *lines, const struct event_subject *subject);
 
 /*
  * Writes `call` of a stack of the signal `oncpu`, where that was in a system call with a name, and

@@ -50,7 +50,7 @@ static void write_key(const struct thread_pool *p, struct jsonw *w)
 
 /* Writes the line of a pool, or of all threads where it is NULL. */
 static void put_histogram(const struct queue_waits *q, const struct thread_pool *p,
-			  const struct lines *lines, const struct event_subject *subject)
+			  const struct event_lines *lines, const struct event_subject *subject)
 {
 	struct jsonw w;
 
@@ -91,7 +91,7 @@ static void write_time(const struct queue_waits *q, uint64_t ns, struct jsonw *w
 
 /* Writes the line of `one`, or that of the rest when it is NULL. */
 static void put_blamed(const struct queue_waits *q, const struct queue_blamed *one,
-		       const struct lines *lines, const struct event_subject *subject)
+		       const struct event_lines *lines, const struct event_subject *subject)
 {
 	struct jsonw w;
 
@@ -111,7 +111,7 @@ static void put_blamed(const struct queue_waits *q, const struct queue_blamed *o
 	event_line_end(lines, &w);
 }
 
-void session_queue_put(const struct session_result *s, const struct lines *lines,
+void session_queue_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject)
 {
 	const struct queue_waits *q = queue_waits_of(s->signals);

@@ -15,7 +15,7 @@
  * Writes the lines `histogram` of all threads and of the pools that waited longest, and a line
  * `neighbour` for each cgroup that had the CPU meanwhile; nothing where the session has no `runq`.
  */
-void session_queue_put(const struct session_result *s, const struct lines *lines,
+void session_queue_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject);
 
 /*

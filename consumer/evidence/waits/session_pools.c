@@ -48,8 +48,8 @@ static void write_fates(const struct thread_pool *p, struct jsonw *w)
 }
 
 /* `condition_ns`: of its time for locks. */
-static void put_pool(const struct thread_pool *p, uint64_t condition_ns, const struct lines *lines,
-		     const struct event_subject *subject)
+static void put_pool(const struct thread_pool *p, uint64_t condition_ns,
+		     const struct event_lines *lines, const struct event_subject *subject)
 {
 	struct jsonw w;
 
@@ -95,7 +95,7 @@ static uint64_t find_condition_ns(const struct thread_pools *pools, size_t pool,
 }
 
 void session_pools_put(const struct session_result *s, const struct wait_places *places,
-		       const struct lines *lines, const struct event_subject *subject)
+		       const struct event_lines *lines, const struct event_subject *subject)
 {
 	const struct thread_pools *pools = thread_pools_of(s->signals);
 

@@ -14,7 +14,7 @@
  * of the time for locks on condition variables.
  */
 void session_pools_put(const struct session_result *s, const struct wait_places *places,
-		       const struct lines *lines, const struct event_subject *subject);
+		       const struct event_lines *lines, const struct event_subject *subject);
 
 /*
  * Returns the times of all threads of the session by enum account_part; NULL where it has no

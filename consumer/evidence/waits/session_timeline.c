@@ -119,7 +119,7 @@ static void write_times(const struct timeline_pool *pool, uint32_t slots, struct
 
 /* `others`: how many pools share the line; 0: it is of one. */
 static void put_line(const struct session_result *s, const struct timeline_pool *pool,
-		     uint64_t others, const struct lines *lines,
+		     uint64_t others, const struct event_lines *lines,
 		     const struct event_subject *subject)
 {
 	const struct timeline *t = s->timeline;
@@ -176,7 +176,7 @@ static size_t list_pools(const struct timeline *t, struct entry *entries)
 	return n;
 }
 
-void session_timeline_put(const struct session_result *s, const struct lines *lines,
+void session_timeline_put(const struct session_result *s, const struct event_lines *lines,
 			  const struct event_subject *subject)
 {
 	struct timeline *t = s->timeline;

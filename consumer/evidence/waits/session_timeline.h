@@ -12,7 +12,7 @@
  * Writes one line `timeline` for each of the pools that did most, beside being idle, then one for
  * the others together; none where nothing was seen of its threads.
  */
-void session_timeline_put(const struct session_result *s, const struct lines *lines,
+void session_timeline_put(const struct session_result *s, const struct event_lines *lines,
 			  const struct event_subject *subject);
 
 #endif

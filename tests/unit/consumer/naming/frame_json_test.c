@@ -54,9 +54,9 @@ static struct stack *new_stack(uint16_t kernel, uint16_t user)
 }
 
 /* The same by one that has rendered nothing before. */
-static void check(struct rendering *r, const struct stack *s)
+static void check(struct frame_json *r, const struct stack *s)
 {
-	struct rendering fresh;
+	struct frame_json fresh;
 	size_t n = frame_json_stack(r, s);
 
 	assert_int_equal(frame_json_init(&fresh, symbols), 0);
@@ -75,7 +75,7 @@ static void check(struct rendering *r, const struct stack *s)
 static void test_again(void **state)
 {
 	struct stack *s = new_stack(20, 5);
-	struct rendering r;
+	struct frame_json r;
 
 	assert_int_equal(frame_json_init(&r, symbols), 0);
 	check(&r, s);
@@ -93,7 +93,7 @@ static void test_again(void **state)
 static void test_leaf_and_caller(void **state)
 {
 	struct stack *s = new_stack(2, 0);
-	struct rendering r;
+	struct frame_json r;
 
 	assert_int_equal(frame_json_init(&r, symbols), 0);
 	s->frames[0].offset = s->frames[1].offset = KERNEL_BASE + 0x300;
@@ -110,7 +110,7 @@ static void test_long_build_id(void **state)
 {
 	struct stack *s = new_stack(0, 1);
 	struct module *m;
-	struct rendering r;
+	struct frame_json r;
 	char wanted[2 * SYMBOLS_BUILD_ID_MAX + 32];
 	int n = snprintf(wanted, sizeof(wanted), "\"build_id\":\"");
 
@@ -136,7 +136,7 @@ static void test_forgets(void **state)
 {
 	struct stack *s = new_stack(STACK_FRAMES, 0);
 	uint64_t random = 1;
-	struct rendering r;
+	struct frame_json r;
 
 	assert_int_equal(frame_json_init(&r, symbols), 0);
 	for (unsigned int round = 0; round < 200; round++) {

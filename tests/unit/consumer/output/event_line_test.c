@@ -16,7 +16,7 @@
 
 static struct host host;
 static char path[] = "/tmp/trocar-line-XXXXXX";
-static struct lines lines = { .host = &host, .max_bytes = MAX_BYTES };
+static struct event_lines lines = { .host = &host, .max_bytes = MAX_BYTES };
 
 static int setup(void **state)
 {

@@ -54,7 +54,7 @@ static struct findings found(const struct memory *m, uint64_t written, uint64_t 
 	struct session_result *session = report_testing_new_session("/a");
 	struct signal *block = signals_new(SIGNAL_BLOCK, &host, &target);
 	struct facts_phases *facts = calloc(1, sizeof(*facts));
-	static struct summary summary;
+	static struct session_digest summary;
 	struct findings_search s = { .session = session, .summary = &summary };
 
 	assert_true(block && facts);

@@ -27,7 +27,7 @@ static struct findings search(const struct block_requests *all, const struct cal
 	struct session_result *session = report_testing_new_session("/a");
 	struct signal *block = signals_new(SIGNAL_BLOCK, &host, &target);
 	struct signal *syscall = signals_new(SIGNAL_SYSCALL, &host, &target);
-	static struct summary summary;
+	static struct session_digest summary;
 	struct findings_search s = { .session = session, .summary = &summary };
 
 	assert_true(block && syscall);

@@ -32,7 +32,7 @@ static struct passed pass(uint64_t io_ms, enum lock_pattern pattern)
 				    .pattern = pattern };
 	struct lock_waits locks = { .items = &item, .count = 1 };
 	struct session_result *session = report_testing_new_session("/a");
-	static struct summary summary;
+	static struct session_digest summary;
 	struct findings_search s = { .session = session, .summary = &summary };
 	struct long_waits_thread *holder;
 	struct passed passed;

@@ -21,7 +21,7 @@ static struct findings search(const struct reclaim_times *all, uint64_t *ret_io_
 {
 	struct session_result *session = report_testing_new_session("/a");
 	struct signal *reclaim = signals_new(SIGNAL_RECLAIM, &host, &target);
-	static struct summary summary;
+	static struct session_digest summary;
 	struct findings_search s = { .session = session, .summary = &summary };
 
 	assert_non_null(reclaim);

@@ -14,7 +14,7 @@
 static const struct pinned_maps pins;
 static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
-static struct summary summary;
+static struct session_digest summary;
 
 static void add(enum phase phase, const char *fn, const char *caller, uint8_t state, uint64_t ms)
 {

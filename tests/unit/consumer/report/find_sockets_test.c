@@ -29,7 +29,7 @@ static struct findings found(const struct socket_peers *peers, bool waits)
 	static struct session_wait row = { .state = ACCOUNT_SOCKET,
 					   .on = &on,
 					   .weight_ns = 4 * NSEC_PER_SEC };
-	static struct summary summary;
+	static struct session_digest summary;
 	struct findings_search s = { .session = session, .summary = &summary };
 
 	assert_non_null(signal);

@@ -10,7 +10,7 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 
-static struct summary summary;
+static struct session_digest summary;
 static struct stack *stacks[10000]; /* they stay as long as the summary */
 static size_t stack_count;
 

@@ -221,7 +221,7 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 				    .total_ns = 2 * NSEC_PER_SEC };
 	struct lock_waits locks = { .items = &item, .count = 1 };
 	struct session_result *s = new_session();
-	struct summary summary;
+	struct session_digest summary;
 	json_object *end;
 	struct jsonw w;
 	uint64_t ms;

@@ -137,7 +137,7 @@ struct fake *fake_new(void)
 	shares_init(&a->shares);
 	assert_int_equal(output_queue_new(f->output, 4u << 20, &a->output), 0);
 	assert_int_equal(output_queue_start(a->output), 0);
-	a->lines = (struct lines){ &a->host, a->output, 8192 };
+	a->lines = (struct event_lines){ &a->host, a->output, 8192 };
 	assert_int_equal(symbols_new(4u << 20, NULL, &a->symbols), 0);
 	assert_int_equal(report_thread_new(&a->lines, a->symbols, &a->reporter), 0);
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);

@@ -18,7 +18,7 @@
 static struct host host;
 static char dir[64], ksyms[96];
 char report_testing_path[96];
-struct lines report_testing_lines = { .host = &host };
+struct event_lines report_testing_lines = { .host = &host };
 struct symbols *report_testing_symbols;
 
 /* The kernel's function i; each fourth of a module, the names as long as the test wants them. */

@@ -17,7 +17,7 @@
 #define KERNEL_STEP 0x100u
 #define FUNCTIONS   200
 
-extern struct lines report_testing_lines;
+extern struct event_lines report_testing_lines;
 extern char report_testing_path[96]; /* of the output */
 extern struct symbols *report_testing_symbols;
 
