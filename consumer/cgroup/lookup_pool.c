@@ -99,6 +99,9 @@ static int start_threads(struct lookup_pool *p)
 		p->workers[p->started].pool = p;
 		e = pthread_create(&p->workers[p->started].thread, &attributes, run_worker,
 				   &p->workers[p->started]);
+		if (!e)
+			pthread_setname_np(p->workers[p->started].thread,
+					   p->started < LOOKUP_POOL_THREADS ? "lookup" : "walker");
 		p->started += !e;
 	}
 	p->living = p->started;

@@ -90,6 +90,8 @@ static int start_threads(struct fd_closer *c)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	while (!e && c->n_threads < CLOSER_THREADS) {
 		e = pthread_create(&c->threads[c->n_threads], &attributes, run_closer, c);
+		if (!e)
+			pthread_setname_np(c->threads[c->n_threads], "closer");
 		c->n_threads += !e;
 	}
 	pthread_attr_destroy(&attributes);

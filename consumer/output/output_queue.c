@@ -344,6 +344,7 @@ int output_queue_start(struct output *o)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		return r;
+	pthread_setname_np(o->thread, "writer");
 	o->started = true;
 	return 0;
 }

@@ -174,6 +174,7 @@ int report_thread_new(const struct event_lines *lines, struct symbols *symbols,
 		free(r);
 		return -e;
 	}
+	pthread_setname_np(r->thread, "symbolizer");
 	perf_map_files_set_wake(symbols_perf_map_files(symbols), wake_thread, r);
 	*ret_reporter = r;
 	return 0;

@@ -2,6 +2,7 @@
 # tests: loader/*.c loader/*.h loader/bpffs/* loader/preflight/* consumer/main.c consumer/agent/*
 # tests: consumer/kernel/pinned_maps* shared/abi/abi.h shared/abi/pins.def policy/* consumer/telemetry/*
 """Load, confinement as the kernel tells it, totals, and unload."""
+import collections
 import json
 import pathlib
 import pwd
@@ -54,6 +55,17 @@ def test_lockdown_state(t):
         uids = set(state["Uid"].split())
         check(uids == {str(me["uid"])}, f"{thread}: uids {uids}")
         check(not set(state["Groups"].split()) & {"0"}, f"{thread}: groups {state['Groups']}")
+
+
+@pytest.mark.parallel(4)
+def test_threads(t):
+    """The threads are those of the table in docs/architecture.md, by name and number."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    agent.wait("agent.start")
+    found = collections.Counter((task / "comm").read_text().strip()
+                                for task in pathlib.Path(f"/proc/{agent.pid}/task").iterdir())
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", (ROOT / "docs/architecture.md").read_text(), re.M)
+    check(found == {name: int(number) for name, number in rows}, f"{found}, and the table has {rows}")
 
 
 @pytest.mark.parallel(4)

@@ -199,7 +199,10 @@ static int start_stores(struct unwind_files *f)
 	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->fd < 0)
 		return -errno;
-	return -pthread_create(&f->thread, NULL, run_unwinder, f);
+	r = -pthread_create(&f->thread, NULL, run_unwinder, f);
+	if (r == 0)
+		pthread_setname_np(f->thread, "unwinder");
+	return r;
 }
 
 static void release_all(struct unwind_files *f)
