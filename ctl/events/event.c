@@ -37,26 +37,13 @@ static const struct {
 	const char *name;
 	enum event_type type;
 } types[] = {
-	{ "stack", EVENT_STACK },
-	{ "session.start", EVENT_SESSION_START },
-	{ "session.end", EVENT_SESSION_END },
-	{ "pressure", EVENT_PRESSURE },
-	{ "trigger.held", EVENT_HELD },
-	{ "facts", EVENT_FACTS },
-	{ "neighbour", EVENT_NEIGHBOUR },
-	{ "pool", EVENT_POOL },
-	{ "histogram", EVENT_HISTOGRAM },
-	{ "syscall", EVENT_SYSCALL },
-	{ "lock", EVENT_LOCK },
-	{ "disk", EVENT_DISK },
-	{ "error", EVENT_ERROR },
-	{ "rules.rejected", EVENT_REJECTED },
-	{ "socket", EVENT_SOCKET },
-	{ "timeline", EVENT_TIMELINE },
-	{ "oom", EVENT_KILL },
-	{ "reclaim", EVENT_RECLAIM },
-	{ "chain", EVENT_CHAIN },
+#define TYPE(id, json)	       { (json), EVENT_##id },
+#define KEPT(id, json, member) { (json), EVENT_##id },
+#include "ctl/events/event_types.def"
+#undef TYPE
+#undef KEPT
 };
+_Static_assert(EVENT_TYPES_ <= 32, "a bit of struct key for each");
 
 bool event_is(const struct json_text *text, const char *word)
 {

@@ -14,25 +14,12 @@
 
 enum event_type {
 	EVENT_OTHER,
-	EVENT_STACK,
-	EVENT_SESSION_START,
-	EVENT_SESSION_END,
-	EVENT_PRESSURE,
-	EVENT_HELD, /* trigger.held */
-	EVENT_FACTS,
-	EVENT_NEIGHBOUR,
-	EVENT_POOL,
-	EVENT_HISTOGRAM,
-	EVENT_SYSCALL,
-	EVENT_LOCK,
-	EVENT_DISK,
-	EVENT_ERROR,
-	EVENT_REJECTED, /* rules.rejected */
-	EVENT_SOCKET,
-	EVENT_TIMELINE,
-	EVENT_KILL, /* oom */
-	EVENT_RECLAIM,
-	EVENT_CHAIN,
+#define TYPE(id, json)	       EVENT_##id,
+#define KEPT(id, json, member) EVENT_##id,
+#include "ctl/events/event_types.def"
+#undef TYPE
+#undef KEPT
+	EVENT_TYPES_,
 };
 
 struct event {

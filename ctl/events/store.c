@@ -2,7 +2,6 @@
 #include "ctl/events/store.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,10 +67,14 @@ const char *store_phase_word(enum store_phase phase)
 	return phases[phase];
 }
 
-_Static_assert(sizeof(((struct store_session *)0)->lines) ==
-		       offsetof(struct store_session, chains) -
-			       offsetof(struct store_session, facts) + sizeof(struct store_lines),
-	       "STORE_TYPES does not count all types of lines that are kept");
+/* By type of line: the number of its list in a session, plus 1; 0: it is not kept. */
+static const uint8_t kept[EVENT_TYPES_] = {
+#define TYPE(id, json)
+#define KEPT(id, json, member) [EVENT_##id] = STORE_TYPE_##id + 1,
+#include "ctl/events/event_types.def"
+#undef TYPE
+#undef KEPT
+};
 
 int store_init(struct store *s, uint64_t max_bytes)
 {
@@ -241,32 +244,10 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		return pool_put(&s->texts, line, bytes, &to->end);
 	case EVENT_PRESSURE:
 		return pool_put(&s->texts, line, bytes, &to->pressure);
-	case EVENT_FACTS:
-		return keep_line(s, &to->facts, line, bytes);
-	case EVENT_NEIGHBOUR:
-		return keep_line(s, &to->neighbours, line, bytes);
-	case EVENT_POOL:
-		return keep_line(s, &to->pools, line, bytes);
-	case EVENT_HISTOGRAM:
-		return keep_line(s, &to->histograms, line, bytes);
-	case EVENT_SYSCALL:
-		return keep_line(s, &to->calls, line, bytes);
-	case EVENT_LOCK:
-		return keep_line(s, &to->locks, line, bytes);
-	case EVENT_DISK:
-		return keep_line(s, &to->disks, line, bytes);
-	case EVENT_SOCKET:
-		return keep_line(s, &to->sockets, line, bytes);
-	case EVENT_TIMELINE:
-		return keep_line(s, &to->timelines, line, bytes);
-	case EVENT_KILL:
-		return keep_line(s, &to->kills, line, bytes);
-	case EVENT_RECLAIM:
-		return keep_line(s, &to->reclaim, line, bytes);
-	case EVENT_CHAIN:
-		return keep_line(s, &to->chains, line, bytes);
 	default:
-		return 0;
+		if (!kept[event->type])
+			return 0;
+		return keep_line(s, &to->lines[kept[event->type] - 1], line, bytes);
 	}
 }
 

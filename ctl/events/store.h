@@ -83,17 +83,28 @@ struct store_lines {
 	uint32_t left_out; /* beyond STORE_LINES */
 };
 
-#define STORE_TYPES 12 /* of lines that are kept whole */
+/* Types of lines that are kept whole. */
+enum store_type {
+#define TYPE(id, json)
+#define KEPT(id, json, member) STORE_TYPE_##id,
+#include "ctl/events/event_types.def"
+#undef TYPE
+#undef KEPT
+	STORE_TYPES,
+};
 
 struct store_session {
 	uint32_t id, rule, cgroup, host; /* texts */
 	uint32_t start, end, pressure;	 /* whole lines, as texts */
 	union {
 		struct {
-			struct store_lines facts, neighbours, pools, histograms, calls, locks,
-				disks, sockets, timelines, kills, reclaim, chains;
+#define TYPE(id, json)
+#define KEPT(id, json, member) struct store_lines member;
+#include "ctl/events/event_types.def"
+#undef TYPE
+#undef KEPT
 		};
-		struct store_lines lines[STORE_TYPES]; /* the same */
+		struct store_lines lines[STORE_TYPES]; /* by enum store_type */
 	};
 	uint32_t headline, verdict;
 	uint32_t files;	   /* bit n: the n-th file has selected lines of it; 0: not shown */
