@@ -10,3 +10,10 @@ const struct signal_kind *const evidence_kinds[SIGNAL_COUNT_] = {
 #include "consumer/evidence/evidence_kinds.def"
 #undef KIND
 };
+
+const struct signal_kind *const evidence_in_order[] = {
+#define KIND(id, object) &(object),
+#include "consumer/evidence/evidence_kinds.def"
+#undef KIND
+	NULL,
+};

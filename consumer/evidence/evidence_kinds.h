@@ -5,6 +5,9 @@
 
 #include "consumer/signals/signals.h"
 
+/* All, in the order of their lines; NULL behind the last. */
+extern const struct signal_kind *const evidence_in_order[];
+
 /* By id; NULL where this version has no program for it. Rows: evidence_kinds.def. */
 extern const struct signal_kind *const evidence_kinds[SIGNAL_COUNT_];
 

@@ -8,9 +8,8 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes the lines `facts`, `neighbour`, `pool`, `timeline`, `histogram` of waits for a CPU,
- * `disk`, `socket` and `reclaim` of the session; nothing of a signal that did not run. `places`:
- * where its threads waited.
+ * Writes the lines `facts`, `pool`, `timeline`, and those of each kind (struct signal_kind) of the
+ * session; nothing of a signal that did not run. `places`: where its threads waited.
  */
 void session_lines_put(struct session_result *s, const struct wait_places *places,
 		       const struct event_lines *lines, const struct event_subject *subject);

@@ -340,8 +340,7 @@ static void end_signals(struct sessions *all, struct session *s, bool first)
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		struct signal *signal = s->result->signals[i];
 
-		if (signal && signal->kind && signal->kind->end &&
-		    signal->kind->ends_first == first)
+		if (signal && signal->kind && signal->kind->end && signal->kind->leads == first)
 			signal->kind->end(signal, &all->host, &s->target);
 	}
 }

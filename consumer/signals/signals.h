@@ -20,6 +20,8 @@
 
 struct account_holds;
 struct cgroups;
+struct event_lines;
+struct event_subject;
 struct counter_history;
 struct jsonw;
 struct long_wait_sweep;
@@ -30,6 +32,7 @@ struct pinned_maps;
 struct process;
 struct recorder;
 struct sampler;
+struct session_result;
 struct signal_kind;
 struct signal_programs;
 struct socket_passes;
@@ -117,7 +120,7 @@ enum signal_stacks_of {
 struct signal_kind {
 	enum signal_bit id;
 	enum signal_stacks_of stacks_of;
-	bool ends_first;      /* at the end of a session it comes before the others */
+	bool leads; /* at the end of a session, and among its lines, it comes before the others */
 	const char *auto_why; /* sentence of session.start where "auto" chose this kind; NULL */
 	/* Words of the verdict: what `counted` counts, and what had no room for it. */
 	const char *counts, *table;
@@ -190,6 +193,10 @@ struct signal_kind {
 	void (*write_start)(const struct signal *s, struct jsonw *w);
 
 	/* The rest is called on the report thread. */
+
+	/* Writes its lines, of a session that wanted it; nothing without evidence. */
+	void (*lines)(const struct session_result *s, const struct event_lines *lines,
+		      const struct event_subject *subject);
 
 	/* Writes its keys of session.end beside ledger and stacks. */
 	void (*write)(const struct signal *s, struct jsonw *w);

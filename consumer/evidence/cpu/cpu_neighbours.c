@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "consumer/evidence/cpu/neighbours.h"
+#include "consumer/evidence/cpu/session_neighbours.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/signals/signals.h"
 #include "shared/tools/clock.h"
@@ -141,7 +142,7 @@ static void close_neighbours(struct signal *signal, const struct signal_host *ho
 
 const struct signal_kind cpu_neighbours_kind = {
 	.id = SIGNAL_NEIGHBOURS,
-	.ends_first = true,
+	.leads = true,
 	.counts = "ms of CPU time",
 	.table = "table of cgroups that had the CPUs",
 	.is_auto = is_auto,
@@ -150,4 +151,5 @@ const struct signal_kind cpu_neighbours_kind = {
 	.begin = begin_neighbours,
 	.end = end_neighbours,
 	.close = close_neighbours,
+	.lines = session_neighbours_put,
 };

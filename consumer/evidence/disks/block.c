@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "consumer/evidence/disks/block_requests.h"
+#include "consumer/evidence/disks/session_block.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
@@ -179,4 +180,5 @@ const struct signal_kind block_kind = {
 	.end = end_block,
 	.close = close_block,
 	.write = write_block,
+	.lines = session_block_put,
 };

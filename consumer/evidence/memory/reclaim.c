@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "consumer/evidence/memory/reclaim_times.h"
+#include "consumer/evidence/memory/session_reclaim.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
@@ -194,4 +195,5 @@ const struct signal_kind reclaim_kind = {
 	.end = end_reclaim,
 	.close = close_reclaim,
 	.write = write_reclaim,
+	.lines = session_reclaim_put,
 };

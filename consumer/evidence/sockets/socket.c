@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "consumer/evidence/sockets/session_sockets.h"
 #include "consumer/evidence/sockets/socket_passes.h"
 #include "consumer/evidence/sockets/socket_peers.h"
 #include "consumer/kernel/pinned_maps.h"
@@ -283,4 +284,5 @@ const struct signal_kind socket_kind = {
 	.end = end_sockets,
 	.close = close_sockets,
 	.write = write_sockets,
+	.lines = session_sockets_put,
 };

@@ -8,6 +8,7 @@
 
 #include "consumer/evidence/time/accounts_hold.h"
 #include "consumer/evidence/time/queue_waits.h"
+#include "consumer/evidence/time/session_queue.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/time_histogram.h"
@@ -165,4 +166,5 @@ const struct signal_kind runq_kind = {
 	.end = end_runq,
 	.close = close_runq,
 	.write = write_runq,
+	.lines = session_queue_put,
 };
