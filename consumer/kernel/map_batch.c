@@ -21,6 +21,17 @@ int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *re
 	return 0;
 }
 
+int map_batch_part(int fd, void *keys, void *values, uint32_t room, struct map_part *part)
+{
+	uint32_t from = part->token;
+
+	part->count = room;
+	part->more = bpf_map_lookup_batch(fd, part->begun ? &from : NULL, &part->token, keys,
+					  values, &part->count, NULL) == 0;
+	part->begun = true;
+	return part->more || errno == ENOENT ? 0 : -errno;
+}
+
 void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room)
 {
 	_cleanup_free_ void *keys = calloc(room, key_bytes), *values = calloc(room, value_bytes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* map_batch.h: reads and empties whole maps. Main thread only. */
+/* map_batch.h: reads maps, at once or in parts, and empties them. Main thread only. */
 #ifndef TROCAR_CONSUMER_KERNEL_MAP_BATCH_H
 #define TROCAR_CONSUMER_KERNEL_MAP_BATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,22 @@
  * bpf(2).
  */
 int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *ret_count);
+
+#define MAP_BATCH_PART 256 /* elements of a part of most maps */
+
+/* A part of a map. All 0 before the first one. */
+struct map_part {
+	uint32_t count; /* its elements */
+	bool more;	/* another one follows */
+	bool begun;	/* private, as is the next */
+	uint32_t token;
+};
+
+/*
+ * Reads the next part of a hash map into the arrays, which have room for `room` elements. 0 or
+ * -errno of bpf(2).
+ */
+int map_batch_part(int fd, void *keys, void *values, uint32_t room, struct map_part *part);
 
 /* Deletes the elements that one reading finds in a map. */
 void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/kernel/map_batch.h"
 #include "shared/abi/abi.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -56,14 +57,11 @@ int neighbour_cpus_read(int fd, uint32_t cpus, struct neighbour_cpus *ret_readin
 	_cleanup_free_ uint64_t *ids = calloc(NEIGHBOURS_MAX, sizeof(*ids));
 	_cleanup_free_ uint64_t *ns = calloc((size_t)NEIGHBOURS_MAX * cpus, sizeof(*ns));
 	struct neighbour_cpus reading = { .cpus = cpus };
-	uint32_t count = NEIGHBOURS_MAX, next;
-	int r;
+	uint32_t count;
+	int r = map_batch_read(fd, ids, ns, NEIGHBOURS_MAX, &count);
 
-	if (!ids || !ns)
-		return -ENOMEM;
-	if (bpf_map_lookup_batch(fd, NULL, &next, ids, ns, &count, NULL) < 0 &&
-	    errno != ENOENT) /* the end of the map */
-		return -errno;
+	if (r < 0)
+		return r;
 	reading.count = count;
 	r = count ? sort_rows(ids, ns, &reading) : 0;
 	if (r < 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "consumer/cgroup/cgroup_names.h"
+#include "consumer/kernel/map_batch.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -34,18 +35,15 @@ static void reading_done(struct reading *r)
 	free(r->values);
 }
 
-/* Reads the whole map in one call: it holds no more than there is room for. 0 or -errno. */
 static int read_map(int fd, struct reading *ret_reading)
 {
 	_cleanup_free_ uint64_t *ids = calloc(NEIGHBOURS_MAX, sizeof(*ids));
 	_cleanup_free_ struct neighbour *values = calloc(NEIGHBOURS_MAX, sizeof(*values));
-	uint32_t count = NEIGHBOURS_MAX, next;
+	uint32_t count;
+	int r = map_batch_read(fd, ids, values, NEIGHBOURS_MAX, &count);
 
-	if (!ids || !values)
-		return -ENOMEM;
-	if (bpf_map_lookup_batch(fd, NULL, &next, ids, values, &count, NULL) < 0 &&
-	    errno != ENOENT) /* the end of the map */
-		return -errno;
+	if (r < 0)
+		return r;
 	*ret_reading = (struct reading){ TAKE_PTR(ids), TAKE_PTR(values), count };
 	return 0;
 }

@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "consumer/kernel/iterator.h"
+#include "consumer/kernel/map_batch.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
-
-#define AT_ONCE 256 /* elements of a map that one call reads or deletes */
 
 /* A growing array of elements. */
 struct rows {
@@ -57,41 +56,30 @@ static struct lock_map map_of(const struct pinned_maps *pins, enum pinned_map ma
 	};
 }
 
-/* One part of a map. */
-struct part {
-	char keys[AT_ONCE * sizeof(struct lock_waker_key)];
-	char values[AT_ONCE * sizeof(struct lock_sums)];
-	uint32_t count, token;
-	bool more;
+/* A part of a map with its elements. */
+struct elements {
+	char keys[MAP_BATCH_PART * sizeof(struct lock_waker_key)];
+	char values[MAP_BATCH_PART * sizeof(struct lock_sums)];
+	struct map_part part;
 };
 
-static int read_part(const struct lock_map *map, struct part *part, bool first)
-{
-	uint32_t from = first ? 0 : part->token;
-
-	part->count = AT_ONCE;
-	part->more = bpf_map_lookup_batch(map->fd, first ? NULL : &from, &part->token, part->keys,
-					  part->values, &part->count, NULL) == 0;
-	return part->more || errno == ENOENT ? 0 : -errno;
-}
-
-static const struct lock_key *key_at(const struct lock_map *map, const struct part *part,
+static const struct lock_key *key_at(const struct lock_map *map, const struct elements *e,
 				     uint32_t i)
 {
-	return (const struct lock_key *)(part->keys + i * map->key_bytes);
+	return (const struct lock_key *)(e->keys + i * map->key_bytes);
 }
 
 static int keep_part(const struct lock_map *map, const struct pinned_maps *pins, uint32_t slot,
-		     const struct part *part, struct rows *rows)
+		     const struct elements *e, struct rows *rows)
 {
 	char row[sizeof(struct lock_element)];
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < part->count; i++) {
-		if (!slot_nest_has(pins, key_at(map, part, i)->slot, slot))
+	for (uint32_t i = 0; r == 0 && i < e->part.count; i++) {
+		if (!slot_nest_has(pins, key_at(map, e, i)->slot, slot))
 			continue;
-		memcpy(row, key_at(map, part, i), map->key_bytes);
-		memcpy(row + map->key_bytes, part->values + i * map->value_bytes, map->value_bytes);
+		memcpy(row, key_at(map, e, i), map->key_bytes);
+		memcpy(row + map->key_bytes, e->values + i * map->value_bytes, map->value_bytes);
 		r = add_row(rows, row);
 	}
 	return r;
@@ -100,18 +88,17 @@ static int keep_part(const struct lock_map *map, const struct pinned_maps *pins,
 static int read_map(const struct pinned_maps *pins, enum pinned_map which, uint32_t slot,
 		    struct rows *rows)
 {
-	_cleanup_free_ struct part *part = malloc(sizeof(*part));
+	_cleanup_free_ struct elements *e = calloc(1, sizeof(*e));
 	const struct lock_map map = map_of(pins, which);
-	int r = 0;
+	int r;
 
-	if (!part)
+	if (!e)
 		return -ENOMEM;
-	part->more = true;
-	for (bool first = true; r == 0 && part->more; first = false) {
-		r = read_part(&map, part, first);
+	do {
+		r = map_batch_part(map.fd, e->keys, e->values, MAP_BATCH_PART, &e->part);
 		if (r == 0)
-			r = keep_part(&map, pins, slot, part, rows);
-	}
+			r = keep_part(&map, pins, slot, e, rows);
+	} while (r == 0 && e->part.more);
 	return r;
 }
 
@@ -172,41 +159,39 @@ int lock_maps_read(const struct pinned_maps *pins, uint32_t slot, struct lock_ba
 
 /* Puts the keys of a part that no session takes to its front. */
 static void choose_idle(const struct lock_map *map, const struct pinned_maps *pins,
-			struct part *part)
+			struct elements *e)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < part->count; i++)
-		if (!slot_nest_is_captured(pins, key_at(map, part, i)->slot))
-			memmove(part->keys + n++ * map->key_bytes, key_at(map, part, i),
-				map->key_bytes);
-	part->count = n;
+	for (uint32_t i = 0; i < e->part.count; i++)
+		if (!slot_nest_is_captured(pins, key_at(map, e, i)->slot))
+			memmove(e->keys + n++ * map->key_bytes, key_at(map, e, i), map->key_bytes);
+	e->part.count = n;
 }
 
 static void remove_keys(const struct lock_map *map, const struct pinned_maps *pins,
-			struct part *part)
+			struct elements *e)
 {
-	if (part->count)
-		bpf_map_delete_batch(map->fd, part->keys, &part->count, NULL);
-	for (uint32_t i = 0; i < part->count; i++)
-		table_share_remove(pins, map->table, key_at(map, part, i)->slot);
+	if (e->part.count)
+		bpf_map_delete_batch(map->fd, e->keys, &e->part.count, NULL);
+	for (uint32_t i = 0; i < e->part.count; i++)
+		table_share_remove(pins, map->table, key_at(map, e, i)->slot);
 }
 
 static void sweep_map(const struct pinned_maps *pins, enum pinned_map which, bool all)
 {
-	_cleanup_free_ struct part *part = malloc(sizeof(*part));
+	_cleanup_free_ struct elements *e = calloc(1, sizeof(*e));
 	const struct lock_map map = map_of(pins, which);
 
-	if (!part)
+	if (!e)
 		return;
-	part->more = true;
-	for (bool first = true; part->more; first = false) {
-		if (read_part(&map, part, first) < 0)
+	do {
+		if (map_batch_part(map.fd, e->keys, e->values, MAP_BATCH_PART, &e->part) < 0)
 			return;
 		if (!all)
-			choose_idle(&map, pins, part);
-		remove_keys(&map, pins, part);
-	}
+			choose_idle(&map, pins, e);
+		remove_keys(&map, pins, e);
+	} while (e->part.more);
 	if (all)
 		table_share_reset(pins, map.table);
 }

@@ -2,7 +2,6 @@
 #include "consumer/evidence/locks/long_wait_table.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
@@ -13,14 +12,8 @@
 
 int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elements *e)
 {
-	uint32_t from = e->token;
-
-	e->count = LONG_WAIT_TABLE_AT_ONCE;
-	e->more = bpf_map_lookup_batch(pins->signal_fd[PINNED_MAP_long_waits],
-				       e->begun ? &from : NULL, &e->token, e->keys, e->values,
-				       &e->count, NULL) == 0;
-	e->begun = true;
-	return e->more || errno == ENOENT ? 0 : -errno;
+	return map_batch_part(pins->signal_fd[PINNED_MAP_long_waits], e->keys, e->values,
+			      MAP_BATCH_PART, &e->part);
 }
 
 /* Lists the waits of a part that no session takes, at the front. */
@@ -28,12 +21,12 @@ static void choose_idle(const struct pinned_maps *pins, struct long_wait_element
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < e->count; i++)
+	for (uint32_t i = 0; i < e->part.count; i++)
 		if (!slot_nest_is_captured(pins, e->values[i].slot)) {
 			e->values[n] = e->values[i];
 			e->keys[n++] = e->keys[i];
 		}
-	e->count = n;
+	e->part.count = n;
 }
 
 /* Removes those of the next part. False at the end. */
@@ -43,12 +36,12 @@ static bool remove_part(const struct pinned_maps *pins, struct long_wait_element
 		return false;
 	if (!all)
 		choose_idle(pins, e);
-	if (e->count)
-		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_long_waits], e->keys, &e->count,
-				     NULL);
-	for (uint32_t i = 0; i < e->count; i++)
+	if (e->part.count)
+		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_long_waits], e->keys,
+				     &e->part.count, NULL);
+	for (uint32_t i = 0; i < e->part.count; i++)
 		table_share_remove(pins, TABLE_LONG_WAITS, e->values[i].slot);
-	return e->more;
+	return e->part.more;
 }
 
 void long_wait_table_sweep_begin(struct long_wait_sweep *s)

@@ -9,21 +9,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/kernel/map_batch.h"
 #include "shared/abi/abi.h"
 
 struct pinned_maps;
 
-#define LONG_WAIT_TABLE_AT_ONCE 256 /* elements that one call reads or deletes */
-
 /* One part of the map. All 0 before the first. */
 struct long_wait_elements {
-	uint32_t keys[LONG_WAIT_TABLE_AT_ONCE];
-	struct long_wait values[LONG_WAIT_TABLE_AT_ONCE];
-	uint32_t count, token;
-	bool begun, more;
+	uint32_t keys[MAP_BATCH_PART];
+	struct long_wait values[MAP_BATCH_PART];
+	struct map_part part;
 };
 
-/* Reads the next part; `more`: another one follows. 0 or -errno. */
+/* Reads the next part. 0 or -errno. */
 int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elements *e);
 
 /* Removes waits from the map, in slices. NULL in `elements`: none is being removed. */

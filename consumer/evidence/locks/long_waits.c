@@ -65,9 +65,9 @@ static void tame_wait(struct long_wait *w)
 
 static int keep_part(struct long_waits_reading *r, const struct pinned_maps *pins, uint32_t slot)
 {
-	int e = reserve_items(r, r->elements.count);
+	int e = reserve_items(r, r->elements.part.count);
 
-	for (uint32_t i = 0; e == 0 && i < r->elements.count; i++) {
+	for (uint32_t i = 0; e == 0 && i < r->elements.part.count; i++) {
 		if (!slot_nest_has(pins, r->elements.values[i].slot, slot))
 			continue;
 		r->items[r->count] = r->elements.values[i];
@@ -86,7 +86,7 @@ int long_waits_step(struct long_waits_reading *r, const struct pinned_maps *pins
 			e = keep_part(r, pins, slot);
 		if (e < 0)
 			return e;
-		r->whole = !r->elements.more;
+		r->whole = !r->elements.part.more;
 		if (!r->whole && clock_mono_ns() >= until_ns)
 			return 1;
 	}

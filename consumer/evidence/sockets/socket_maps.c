@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/evidence/sockets/socket_maps.h"
 
-#include <bpf/bpf.h>
-#include <errno.h>
 #include <stdlib.h>
 
+#include "consumer/kernel/map_batch.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "shared/tools/macro.h"
 
@@ -21,23 +20,17 @@ static void give_back(struct socket_reading *read)
 		read->sums = sums;
 }
 
-/* Reads the map in one call: it holds no more than there is room for. 0 or -errno. */
 static int read_sums(const struct pinned_maps *pins, struct socket_reading *read)
 {
-	uint32_t next;
+	int r;
 
 	read->keys = calloc(SOCKET_SUMS_MAX, sizeof(*read->keys));
 	read->sums = calloc(SOCKET_SUMS_MAX, sizeof(*read->sums));
-	if (!read->keys || !read->sums)
-		return -ENOMEM;
-	read->count = SOCKET_SUMS_MAX;
-	/* ENOENT: the end of the map. */
-	if (bpf_map_lookup_batch(pins->signal_fd[PINNED_MAP_socket_sums], NULL, &next, read->keys,
-				 read->sums, &read->count, NULL) < 0 &&
-	    errno != ENOENT)
-		return -errno;
-	give_back(read);
-	return 0;
+	r = map_batch_read(pins->signal_fd[PINNED_MAP_socket_sums], read->keys, read->sums,
+			   SOCKET_SUMS_MAX, &read->count);
+	if (r == 0)
+		give_back(read);
+	return r;
 }
 
 int socket_maps_read(const struct pinned_maps *pins, uint32_t slot, struct socket_reading *ret_read)

@@ -2,7 +2,6 @@
 #include "consumer/evidence/time/account_table.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
@@ -11,39 +10,33 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
-_Static_assert(ACCOUNTS_NEAR <= ACCOUNT_TABLE_AT_ONCE, "the near accounts are one part");
+_Static_assert(ACCOUNTS_NEAR <= MAP_BATCH_PART, "the near accounts are one part");
 
 /* The first part: what stands in the array. */
 static void read_near(const struct pinned_maps *pins, struct account_elements *e)
 {
-	e->count = 0;
+	e->part.count = 0;
 	for (uint32_t i = 0; pins->accounts_near && i < ACCOUNTS_NEAR; i++) {
 		const struct near_account *near = &pins->accounts_near[i];
 		uint64_t owner = __atomic_load_n(&near->owner, __ATOMIC_ACQUIRE);
 
 		if (!(owner & ACCOUNT_NEAR_READY))
 			continue;
-		e->keys[e->count] = (struct account_key){ .tid = (uint32_t)owner };
-		e->values[e->count++] = near->times;
+		e->keys[e->part.count] = (struct account_key){ .tid = (uint32_t)owner };
+		e->values[e->part.count++] = near->times;
 	}
-	e->near = e->near_read = e->more = true;
+	e->near = e->near_read = e->part.more = true;
 }
 
 int account_table_read(const struct pinned_maps *pins, struct account_elements *e)
 {
-	uint32_t from = e->token;
-
 	if (!e->near_read) {
 		read_near(pins, e);
 		return 0;
 	}
 	e->near = false;
-	e->count = ACCOUNT_TABLE_AT_ONCE;
-	e->more =
-		bpf_map_lookup_batch(pins->signal_fd[PINNED_MAP_accounts], e->begun ? &from : NULL,
-				     &e->token, e->keys, e->values, &e->count, NULL) == 0;
-	e->begun = true;
-	return e->more || errno == ENOENT ? 0 : -errno;
+	return map_batch_part(pins->signal_fd[PINNED_MAP_accounts], e->keys, e->values,
+			      MAP_BATCH_PART, &e->part);
 }
 
 /* Lists the accounts of a part that no session takes, at the front. */
@@ -51,12 +44,12 @@ static void choose_idle(const struct pinned_maps *pins, struct account_elements 
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < e->count; i++)
+	for (uint32_t i = 0; i < e->part.count; i++)
 		if (!slot_nest_is_captured(pins, e->values[i].account.slot)) {
 			e->values[n].account.slot = e->values[i].account.slot;
 			e->keys[n++] = e->keys[i];
 		}
-	e->count = n;
+	e->part.count = n;
 }
 
 /* Frees the element, unless the kernel side has done so. */
@@ -71,14 +64,14 @@ static void free_near(const struct pinned_maps *pins, uint32_t tid)
 static void remove_keys(const struct pinned_maps *pins, struct account_elements *e)
 {
 	if (e->near) {
-		for (uint32_t i = 0; i < e->count; i++)
+		for (uint32_t i = 0; i < e->part.count; i++)
 			free_near(pins, e->keys[i].tid);
 		return;
 	}
-	if (e->count)
-		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_accounts], e->keys, &e->count,
+	if (e->part.count)
+		bpf_map_delete_batch(pins->signal_fd[PINNED_MAP_accounts], e->keys, &e->part.count,
 				     NULL);
-	for (uint32_t i = 0; i < e->count; i++)
+	for (uint32_t i = 0; i < e->part.count; i++)
 		table_share_remove(pins, TABLE_ACCOUNTS, e->values[i].account.slot);
 }
 
@@ -90,7 +83,7 @@ static bool remove_part(const struct pinned_maps *pins, struct account_elements 
 	if (!all)
 		choose_idle(pins, e);
 	remove_keys(pins, e);
-	return e->more;
+	return e->part.more;
 }
 
 void account_table_sweep_begin(struct account_sweep *s)

@@ -9,22 +9,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/kernel/map_batch.h"
 #include "shared/abi/abi.h"
 
 struct pinned_maps;
 
-#define ACCOUNT_TABLE_AT_ONCE 256 /* elements that one call reads or deletes */
-
 /* One part of the map. All 0 before the first. */
 struct account_elements {
-	struct account_key keys[ACCOUNT_TABLE_AT_ONCE];
-	struct thread_times values[ACCOUNT_TABLE_AT_ONCE];
-	uint32_t count, token;
+	struct account_key keys[MAP_BATCH_PART];
+	struct thread_times values[MAP_BATCH_PART];
+	struct map_part part;
 	bool near; /* the part is of accounts_near: it comes first */
-	bool near_read, begun, more;
+	bool near_read;
 };
 
-/* Reads the next part; `more`: another one follows. 0 or -errno. */
+/* Reads the next part. 0 or -errno. */
 int account_table_read(const struct pinned_maps *pins, struct account_elements *e);
 
 /* Removes accounts from the map, in slices. NULL in `elements`: none is being removed. */

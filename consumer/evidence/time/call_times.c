@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/kernel/map_batch.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
@@ -72,28 +73,26 @@ static void sum_cpus(const struct account_call_key *key, const struct call_waits
 
 int call_times_read(const struct pinned_maps *pins, struct call_times *ret_times)
 {
-	uint32_t cpus = pins->abi.cpus_possible, token = 0, from, count;
+	uint32_t cpus = pins->abi.cpus_possible;
 	_cleanup_free_ struct call_waits *values = calloc((size_t)AT_ONCE * cpus, sizeof(*values));
 	_cleanup_(call_times_done) struct call_times times = {};
 	struct account_call_key keys[AT_ONCE];
-	bool more = true;
+	struct map_part part = {};
+	int r;
 
 	_Static_assert(sizeof(struct call_waits) % 8 == 0, "the kernel rounds it up");
 	times.items = calloc(ACCOUNT_CALLS_MAX, sizeof(*times.items));
 	if (!values || !times.items)
 		return -ENOMEM;
-	for (bool first = true; more; first = false) {
-		from = token;
-		count = AT_ONCE;
-		more = bpf_map_lookup_batch(pins->signal_fd[PINNED_MAP_account_calls],
-					    first ? NULL : &from, &token, keys, values, &count,
-					    NULL) == 0;
-		if (!more && errno != ENOENT) /* the end of the map */
-			return -errno;
-		for (uint32_t i = 0; i < count && times.count < ACCOUNT_CALLS_MAX; i++)
+	do {
+		r = map_batch_part(pins->signal_fd[PINNED_MAP_account_calls], keys, values, AT_ONCE,
+				   &part);
+		if (r < 0)
+			return r;
+		for (uint32_t i = 0; i < part.count && times.count < ACCOUNT_CALLS_MAX; i++)
 			sum_cpus(&keys[i], &values[(size_t)i * cpus], cpus,
 				 &times.items[times.count++]);
-	}
+	} while (part.more);
 	if (times.count)
 		qsort(times.items, times.count, sizeof(*times.items), compare_keys);
 	*ret_times = times;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/kernel/map_batch.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
@@ -25,19 +26,16 @@ static int compare_counts(const void *a, const void *b)
 	return x->cgroup_id < y->cgroup_id ? -1 : x->cgroup_id > y->cgroup_id;
 }
 
-/* Reads the map in one call: it holds no more than there is room for. 0 or -errno. */
 static int read_map(int fd, struct queue_counts *ret_counts)
 {
 	_cleanup_free_ struct queue_neighbour *keys = calloc(QUEUE_NEIGHBOURS_MAX, sizeof(*keys));
 	_cleanup_free_ uint64_t *ns = calloc(QUEUE_NEIGHBOURS_MAX, sizeof(*ns));
-	uint32_t count = QUEUE_NEIGHBOURS_MAX, next;
 	struct queue_counts counts = {};
+	uint32_t count;
+	int r = map_batch_read(fd, keys, ns, QUEUE_NEIGHBOURS_MAX, &count);
 
-	if (!keys || !ns)
-		return -ENOMEM;
-	if (bpf_map_lookup_batch(fd, NULL, &next, keys, ns, &count, NULL) < 0 &&
-	    errno != ENOENT) /* the end of the map */
-		return -errno;
+	if (r < 0)
+		return r;
 	counts.items = calloc(MAX(count, 1u), sizeof(*counts.items));
 	if (!counts.items)
 		return -ENOMEM;

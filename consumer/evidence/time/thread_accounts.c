@@ -289,7 +289,7 @@ static bool is_gone(const struct thread_reading *t, const struct account_key *ke
 
 static int add_gone(struct thread_reading *t, const struct account_elements *e)
 {
-	for (uint32_t i = 0; i < e->count; i++) {
+	for (uint32_t i = 0; i < e->part.count; i++) {
 		const struct time_account *a = &e->values[i].account;
 		bool ended = a->flags & ACCOUNT_ENDED && !(a->flags & ACCOUNT_MOVED);
 		int error;
@@ -311,7 +311,7 @@ static int step_gone(struct thread_reading *t)
 
 	if (error == 0)
 		error = add_gone(t, &t->elements);
-	return error < 0 ? error : t->elements.more;
+	return error < 0 ? error : t->elements.part.more;
 }
 
 /* Adds some of the living threads. 1, 0 at the end, or -errno. */

@@ -50,8 +50,8 @@ static size_t count(void)
 
 	do {
 		assert_int_equal(long_wait_table_read(&pins, &e), 0);
-		n += e.count;
-	} while (e.more);
+		n += e.part.count;
+	} while (e.part.more);
 	return n;
 }
 

@@ -298,7 +298,7 @@ static void sweep(void)
 	account_table_sweep_begin(&s);
 	for (; s.elements; steps++)
 		account_table_sweep_step(&s, &pins, 0);
-	assert_true(steps >= elements / ACCOUNT_TABLE_AT_ONCE);
+	assert_true(steps >= elements / MAP_BATCH_PART);
 }
 
 /* What another session still takes stays. */
