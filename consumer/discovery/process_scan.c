@@ -13,6 +13,7 @@
 #include "consumer/io/turn.h"
 #include "consumer/watch/binding.h"
 #include "consumer/watch/watch_tree.h"
+#include "shared/tools/array.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -168,15 +169,9 @@ static int note_cgroup(void *context, const char *path, uint64_t id)
 	cgroups_learn(d->cgroups, id, path);
 	if (!rules_match_cgroup(d->active->set->rules, path))
 		return 0;
-	if (s->cgroup_count == s->cgroup_room) {
-		size_t room = MAX(2 * s->cgroup_room, (size_t)64);
-		uint64_t *more = reallocarray(s->cgroups, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->cgroups = more;
-		s->cgroup_room = room;
-	}
+	if (array_reserve(&s->cgroups, &s->cgroup_room, s->cgroup_count + 1, sizeof(*s->cgroups)) <
+	    0)
+		return -ENOMEM;
 	s->cgroups[s->cgroup_count++] = id;
 	return 0;
 }

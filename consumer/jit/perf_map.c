@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -99,15 +100,8 @@ static int push_name(struct jit_map *map, const char *name, size_t bytes)
 
 static int push_entry(struct jit_map *map, struct entry entry)
 {
-	if (map->count == map->space) {
-		size_t space = MAX(map->space * 2, (size_t)1024);
-		struct entry *more = realloc(map->entries, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		map->entries = more;
-		map->space = space;
-	}
+	if (array_reserve(&map->entries, &map->space, map->count + 1, sizeof(*map->entries)) < 0)
+		return -ENOMEM;
 	map->entries[map->count++] = entry;
 	return 0;
 }

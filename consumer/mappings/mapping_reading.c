@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "consumer/symbols/vdso.h"
+#include "shared/tools/array.h"
 #include "shared/tools/macro.h"
 
 void mapping_reading_done(struct mapping_reading *in)
@@ -39,15 +40,8 @@ static int push_mapping(struct mapping_reading *in, struct mapping mapping)
 {
 	struct mappings *m = &in->mappings;
 
-	if (m->count == in->space) {
-		size_t space = MAX(in->space * 2, (size_t)32);
-		struct mapping *more = realloc(m->items, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		m->items = more;
-		in->space = space;
-	}
+	if (array_reserve(&m->items, &in->space, m->count + 1, sizeof(*m->items)) < 0)
+		return -ENOMEM;
 	symbols_hold(mapping.module);
 	m->items[m->count++] = mapping;
 	return 0;

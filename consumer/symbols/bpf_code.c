@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/kernel/iterator.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -22,15 +23,8 @@ static int push_record(struct bpf_code *c, const struct bpf_code_record *record)
 		return -EBADMSG;
 	if (c->count == BPF_CODE_MAX)
 		return -EFBIG;
-	if (c->count == c->space) {
-		size_t space = MAX(c->space * 2, (size_t)64);
-		struct bpf_code_record *more = realloc(c->items, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		c->items = more;
-		c->space = space;
-	}
+	if (array_reserve(&c->items, &c->space, c->count + 1, sizeof(*c->items)) < 0)
+		return -ENOMEM;
 	c->items[c->count++] = *record;
 	return 0;
 }

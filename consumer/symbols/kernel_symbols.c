@@ -9,6 +9,7 @@
 #include "consumer/kernel/iterator.h"
 #include "shared/abi/abi.h"
 #include "shared/elf/name_table.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -66,15 +67,8 @@ static struct pile *find_pile(struct builder *b, uint32_t high)
 
 static int push_entry(struct pile *p, struct name_table_entry entry)
 {
-	if (p->count == p->space) {
-		size_t space = MAX(p->space * 2, (size_t)1024);
-		struct name_table_entry *more = realloc(p->entries, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		p->entries = more;
-		p->space = space;
-	}
+	if (array_reserve(&p->entries, &p->space, p->count + 1, sizeof(*p->entries)) < 0)
+		return -ENOMEM;
 	p->entries[p->count++] = entry;
 	return 0;
 }

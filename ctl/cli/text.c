@@ -7,6 +7,7 @@
 
 #include "ctl/cli/terminal.h"
 #include "ctl/cli/text_width.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/utf8.h"
@@ -173,17 +174,11 @@ void text_table_done(struct text_table *table)
 
 void text_table_add(struct text_table *table, char *cell)
 {
-	if (table->count == table->space) {
-		size_t space = table->space ? table->space * 2 : 64;
-		char **cells = reallocarray(table->cells, space, sizeof(*cells));
-
-		if (!cells) {
-			free(cell);
-			table->failed = true;
-			return;
-		}
-		table->cells = cells;
-		table->space = space;
+	if (array_reserve(&table->cells, &table->space, table->count + 1, sizeof(*table->cells)) <
+	    0) {
+		free(cell);
+		table->failed = true;
+		return;
 	}
 	table->cells[table->count++] = cell;
 }

@@ -9,6 +9,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -45,20 +46,11 @@ static void stalls_done(struct stalls *s)
 /* Finds the row or adds it. NULL without memory. */
 static struct stall *get_row(struct stalls *s, uint32_t cgroup, enum store_cause resource)
 {
-	struct stall *grown;
-	size_t space;
-
 	for (size_t i = 0; i < s->count; i++)
 		if (s->rows[i].cgroup == cgroup && s->rows[i].resource == resource)
 			return &s->rows[i];
-	if (s->count == s->space) {
-		space = s->space ? 2 * s->space : 16;
-		grown = reallocarray(s->rows, space, sizeof(*grown));
-		if (!grown)
-			return NULL;
-		s->rows = grown;
-		s->space = space;
-	}
+	if (array_reserve(&s->rows, &s->space, s->count + 1, sizeof(*s->rows)) < 0)
+		return NULL;
 	s->rows[s->count] = (struct stall){ .cgroup = cgroup, .resource = resource };
 	return &s->rows[s->count++];
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/tools/array.h"
 #include "shared/tools/macro.h"
 
 static int push_range(struct resolve_ranges *r, uint64_t low, uint64_t high, uint64_t of)
@@ -15,15 +16,8 @@ static int push_range(struct resolve_ranges *r, uint64_t low, uint64_t high, uin
 		return 0;
 	if (r->count == RESOLVE_LINES_RANGES_MAX)
 		return -EFBIG;
-	if (r->count == r->space) {
-		size_t space = MAX(r->space * 2, (size_t)256);
-		struct resolve_range *more = reallocarray(r->rows, space, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		r->rows = more;
-		r->space = space;
-	}
+	if (array_reserve(&r->rows, &r->space, r->count + 1, sizeof(*r->rows)) < 0)
+		return -ENOMEM;
 	r->rows[r->count++] = (struct resolve_range){ .low = low, .high = high, .of = of };
 	return 0;
 }
@@ -76,15 +70,8 @@ static void sort_ranges(struct resolve_ranges *r)
 
 static int push_unit(struct resolve_lines *l, Dwarf_Die *die)
 {
-	if (l->n_units == l->units_space) {
-		size_t space = MAX(l->units_space * 2, (size_t)64);
-		struct resolve_unit *more = reallocarray(l->units, space, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		l->units = more;
-		l->units_space = space;
-	}
+	if (array_reserve(&l->units, &l->units_space, l->n_units + 1, sizeof(*l->units)) < 0)
+		return -ENOMEM;
 	l->units[l->n_units] = (struct resolve_unit){ .die = dwarf_dieoffset(die) };
 	return push_ranges(&l->ranges, die, l->n_units++);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -46,15 +47,8 @@ static int push_slot(struct slots *s, struct slot slot)
 {
 	if (s->count == ELF_PLT_SLOTS_MAX)
 		return -EFBIG;
-	if (s->count == s->space) {
-		size_t space = MAX(s->space * 2, (size_t)256);
-		struct slot *more = realloc(s->items, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->items = more;
-		s->space = space;
-	}
+	if (array_reserve(&s->items, &s->space, s->count + 1, sizeof(*s->items)) < 0)
+		return -ENOMEM;
 	s->items[s->count++] = slot;
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules_internal.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -111,17 +112,7 @@ static char *make_pointer(const struct json_node *node)
 
 static bool make_room(struct rules_collect *c)
 {
-	size_t space = c->space ? c->space * 2 : 16;
-	struct rules_pending *larger;
-
-	if (c->kept < c->space)
-		return true;
-	larger = reallocarray(c->items, space, sizeof(*larger));
-	if (!larger)
-		return false;
-	c->items = larger;
-	c->space = space;
-	return true;
+	return array_reserve(&c->items, &c->space, c->kept + 1, sizeof(*c->items)) == 0;
 }
 
 static void add_fault(struct rules_collect *c, const struct json_node *node, size_t offset,

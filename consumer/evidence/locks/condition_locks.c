@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "consumer/sampling/wait_kind.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 
 void condition_locks_init(struct condition_locks *c)
@@ -38,19 +39,12 @@ static struct condition_lock *find_row(const struct condition_locks *c, uint32_t
 
 static struct condition_lock *make_row(struct condition_locks *c, uint32_t tgid, uint64_t address)
 {
-	size_t space = c->space ? 2 * c->space : 64;
 	uint64_t key = key_of(tgid, address);
-	struct condition_lock *larger;
 
 	if (idmap_get(&c->by_hash, key))
 		return NULL;
-	if (c->count == c->space) {
-		larger = reallocarray(c->rows, space, sizeof(*larger));
-		if (!larger)
-			return NULL;
-		c->rows = larger;
-		c->space = space;
-	}
+	if (array_reserve(&c->rows, &c->space, c->count + 1, sizeof(*c->rows)) < 0)
+		return NULL;
 	if (idmap_put(&c->by_hash, key, (void *)(uintptr_t)(c->count + 1)) < 0)
 		return NULL;
 	c->rows[c->count] = (struct condition_lock){ .tgid = tgid, .address = address };

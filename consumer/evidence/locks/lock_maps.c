@@ -11,6 +11,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -23,16 +24,8 @@ struct rows {
 
 static int add_row(struct rows *r, const void *row)
 {
-	size_t space = r->space ? 2 * r->space : 64;
-	void *larger;
-
-	if (r->count == r->space) {
-		larger = reallocarray(r->items, space, r->bytes);
-		if (!larger)
-			return -ENOMEM;
-		r->items = larger;
-		r->space = space;
-	}
+	if (array_reserve(&r->items, &r->space, r->count + 1, r->bytes) < 0)
+		return -ENOMEM;
 	memcpy((char *)r->items + r->count++ * r->bytes, row, r->bytes);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "consumer/evidence/locks/long_wait_table.h"
 #include "consumer/signals/slot_nest.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -39,21 +40,6 @@ struct long_waits_reading *long_waits_open(void)
 	return calloc(1, sizeof(struct long_waits_reading));
 }
 
-static int reserve_items(struct long_waits_reading *r, size_t more)
-{
-	size_t space = MAX(2 * r->space, r->count + more);
-	struct long_wait *larger;
-
-	if (r->count + more <= r->space)
-		return 0;
-	larger = reallocarray(r->items, space, sizeof(*larger));
-	if (!larger)
-		return -ENOMEM;
-	r->items = larger;
-	r->space = space;
-	return 0;
-}
-
 /* Rejects false words of the kernel side. */
 static void tame_wait(struct long_wait *w)
 {
@@ -65,7 +51,8 @@ static void tame_wait(struct long_wait *w)
 
 static int keep_part(struct long_waits_reading *r, const struct pinned_maps *pins, uint32_t slot)
 {
-	int e = reserve_items(r, r->elements.part.count);
+	int e = array_reserve(&r->items, &r->space, r->count + r->elements.part.count,
+			      sizeof(*r->items));
 
 	for (uint32_t i = 0; e == 0 && i < r->elements.part.count; i++) {
 		if (!slot_nest_has(pins, r->elements.values[i].slot, slot))
@@ -151,7 +138,7 @@ static int add_open(struct long_waits_reading *r, const struct long_waits_source
 	const struct open_waits *open = &s->accounts->open;
 	uint64_t stop_ns = s->accounts->end_ns;
 	size_t sorted = r->count;
-	int e = reserve_items(r, open->count);
+	int e = array_reserve(&r->items, &r->space, r->count + open->count, sizeof(*r->items));
 
 	for (size_t i = 0; e == 0 && i < open->count; i++) {
 		const struct open_wait *o = &open->items[i];

@@ -10,6 +10,7 @@
 #include "consumer/kernel/iterator.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/slot_nest.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -30,16 +31,8 @@ bool account_reader_wants(const struct account_reader *r, const struct time_acco
 
 static int keep_record(struct account_reader *r, const struct account_record *record)
 {
-	size_t space = r->space ? 2 * r->space : 64;
-	struct account_record *larger;
-
-	if (r->count == r->space) {
-		larger = reallocarray(r->items, space, sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		r->items = larger;
-		r->space = space;
-	}
+	if (array_reserve(&r->items, &r->space, r->count + 1, sizeof(*r->items)) < 0)
+		return -ENOMEM;
 	r->items[r->count++] = *record;
 	return 0;
 }

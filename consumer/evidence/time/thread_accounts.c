@@ -10,6 +10,7 @@
 #include "consumer/evidence/time/account_table.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/slot_nest.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -167,16 +168,8 @@ struct difference {
 
 static struct thread_account *add_thread(struct difference *d)
 {
-	size_t space = d->space ? 2 * d->space : 64;
-	struct thread_account *larger;
-
-	if (d->all.count == d->space) {
-		larger = reallocarray(d->all.items, space, sizeof(*larger));
-		if (!larger)
-			return NULL;
-		d->all.items = larger;
-		d->space = space;
-	}
+	if (array_reserve(&d->all.items, &d->space, d->all.count + 1, sizeof(*d->all.items)) < 0)
+		return NULL;
 	d->all.items[d->all.count] = (struct thread_account){};
 	return &d->all.items[d->all.count++];
 }

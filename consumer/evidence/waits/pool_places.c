@@ -8,6 +8,7 @@
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/pool_name.h"
 #include "consumer/signals/thresholds.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -50,16 +51,8 @@ static uint64_t key_of(const char pool[COMM_BYTES], const struct known_wait *wai
 static struct pool_place *make_row(struct pool_places *p, const char pool[COMM_BYTES],
 				   const struct known_wait *wait, bool free, uint64_t key)
 {
-	size_t space = p->space ? 2 * p->space : 64;
-	struct pool_place *larger;
-
-	if (p->count == p->space) {
-		larger = reallocarray(p->rows, space, sizeof(*larger));
-		if (!larger)
-			return NULL;
-		p->rows = larger;
-		p->space = space;
-	}
+	if (array_reserve(&p->rows, &p->space, p->count + 1, sizeof(*p->rows)) < 0)
+		return NULL;
 	if (idmap_put(&p->by_hash, key, (void *)(uintptr_t)(p->count + 1)) < 0)
 		return NULL;
 	p->rows[p->count] = (struct pool_place){ .state = wait->state,

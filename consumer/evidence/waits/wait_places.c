@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/sampling/wait_objects.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -51,19 +52,12 @@ static struct wait_place *find_row(const struct wait_places *p, uint32_t tgid, c
 
 static struct wait_place *make_row(struct wait_places *p, const struct stack *stack)
 {
-	size_t space = p->space ? 2 * p->space : 64;
-	struct wait_place *larger;
 	uint64_t key = key_of(stack->tgid, stack->comm, stack->wait);
 
 	if (idmap_get(&p->by_hash, key))
 		return NULL;
-	if (p->count == p->space) {
-		larger = reallocarray(p->rows, space, sizeof(*larger));
-		if (!larger)
-			return NULL;
-		p->rows = larger;
-		p->space = space;
-	}
+	if (array_reserve(&p->rows, &p->space, p->count + 1, sizeof(*p->rows)) < 0)
+		return NULL;
 	if (idmap_put(&p->by_hash, key, (void *)(uintptr_t)(p->count + 1)) < 0)
 		return NULL;
 	p->rows[p->count] = (struct wait_place){ .tgid = stack->tgid, .part = stack->wait };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "consumer/unwind/compile/unwind_compile.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -270,16 +271,9 @@ void unwind_files_news(struct unwind_files *f)
 
 static int enlist_file(struct unwind_files *f, struct wanted *w)
 {
-	size_t space = MAX(f->module_space * 2, (size_t)64);
-	struct wanted **more;
-
-	if (f->module_count == f->module_space) {
-		more = realloc(f->modules, space * sizeof(struct wanted *));
-		if (!more)
-			return -ENOMEM;
-		f->modules = more;
-		f->module_space = space;
-	}
+	if (array_reserve(&f->modules, &f->module_space, f->module_count + 1,
+			  sizeof(struct wanted *)) < 0)
+		return -ENOMEM;
 	f->modules[f->module_count++] = w;
 	return 0;
 }

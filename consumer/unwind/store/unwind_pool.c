@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/tools/array.h"
 #include "shared/tools/macro.h"
 
 int unwind_pool_init(struct unwind_pool *p, uint32_t size)
@@ -51,15 +52,8 @@ int unwind_pool_take(struct unwind_pool *p, uint32_t count, uint32_t *ret_first)
 
 static int insert_extent(struct unwind_pool *p, size_t at, struct unwind_extent e)
 {
-	if (p->count == p->space) {
-		size_t space = MAX(p->space * 2, (size_t)16);
-		struct unwind_extent *more = realloc(p->free, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		p->free = more;
-		p->space = space;
-	}
+	if (array_reserve(&p->free, &p->space, p->count + 1, sizeof(*p->free)) < 0)
+		return -ENOMEM;
 	memmove(&p->free[at + 1], &p->free[at], (p->count - at) * sizeof(*p->free));
 	p->free[at] = e;
 	p->count++;
