@@ -8,25 +8,10 @@
 #include "ctl/cli/command_exit.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_asides.h"
-#include "ctl/render/text_report_calls.h"
-#include "ctl/render/text_report_chains.h"
-#include "ctl/render/text_report_disks.h"
-#include "ctl/render/text_report_facts.h"
-#include "ctl/render/text_report_findings.h"
 #include "ctl/render/text_report_functions.h"
-#include "ctl/render/text_report_head.h"
 #include "ctl/render/text_report_lines.h"
-#include "ctl/render/text_report_locks.h"
-#include "ctl/render/text_report_memory.h"
-#include "ctl/render/text_report_neighbours.h"
-#include "ctl/render/text_report_pools.h"
-#include "ctl/render/text_report_queue.h"
-#include "ctl/render/text_report_reclaim.h"
-#include "ctl/render/text_report_sockets.h"
 #include "ctl/render/text_report_stalls.h"
 #include "ctl/render/text_report_tasks.h"
-#include "ctl/render/text_report_timeline.h"
-#include "ctl/render/text_report_waits.h"
 #include "ctl/view/view.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -41,32 +26,16 @@ struct text_report {
 	FILE *out;
 };
 
-/*
- * What of a session is printed, in the order in which an operator asks: can I trust it, the
- * symptom, the causes, where the time went; then the evidence. Stacks come between the lines and
- * the ledger.
- */
-static int (*const parts[])(const struct store *store, const struct store_session *session,
-			    FILE *out) = {
-	text_report_head,
-	text_report_head_quality,
-	text_report_head_symptom,
-	text_report_findings,
-	text_report_pools,
-	text_report_timeline,
-	/* evidence */
-	text_report_waits,
-	text_report_chains,
-	text_report_locks,
-	text_report_disks,
-	text_report_sockets,
-	text_report_memory,
-	text_report_reclaim,
-	text_report_neighbours,
-	text_report_facts,
-	text_report_queue,
-	text_report_calls,
-	text_report_lines_pressure,
+#define SECTION(function) \
+	int function(const struct store *store, const struct store_session *session, FILE *out);
+#include "ctl/render/sections.def"
+#undef SECTION
+
+static int (*const sections[])(const struct store *store, const struct store_session *session,
+			       FILE *out) = {
+#define SECTION(function) function,
+#include "ctl/render/sections.def"
+#undef SECTION
 };
 
 /* Of one signal, or of all that is selected. */
@@ -175,8 +144,8 @@ static int print_session(struct text_report *r, uint32_t number)
 	const struct store_session *session = &store->sessions[number];
 	int e = 0;
 
-	for (size_t i = 0; e == 0 && i < ARRAY_SIZE(parts); i++)
-		e = parts[i](store, session, r->out);
+	for (size_t i = 0; e == 0 && i < ARRAY_SIZE(sections); i++)
+		e = sections[i](store, session, r->out);
 	if (e == 0)
 		e = print_stacks(r, number);
 	return e < 0 ? e : text_report_lines_ledger(store, session, r->out);

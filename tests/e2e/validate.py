@@ -6,10 +6,11 @@ state: attempted == emitted + every named loss, and no line longer than the limi
   validate.py FILE...      each line of each file ("-": standard input); exits 1 when one is wrong
   validate.py --schemas    the schemas themselves: valid, complete, and able to refuse
 
-It exits with 77 where the module jsonschema is missing.
+It exits with 77 where the module jsonschema is missing. $TROCAR_SCHEMAS is a folder with more schemas.
 """
 import copy
 import json
+import os
 import pathlib
 import re
 import sys
@@ -74,8 +75,10 @@ class Sound:
 class Schemas:
     def __init__(self, folder=FOLDER):
         common = json.loads((folder / "common.json").read_text())
+        more = os.environ.get("TROCAR_SCHEMAS")
         self.documents = {p.stem: json.loads(p.read_text())
-                          for p in sorted(folder.glob("*.json")) if p.stem != "common"}
+                          for where in [folder, *([pathlib.Path(more)] if more else [])]
+                          for p in sorted(where.glob("*.json")) if p.stem != "common"}
         sound = Sound()
         self.validators = {
             name: sound.validator(_inline(document, common["$defs"]))

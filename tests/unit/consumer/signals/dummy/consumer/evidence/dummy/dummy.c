@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A signal that no version has: it counts the samples of its slot, takes their stacks, and loses
- * every fourth. This file and its row of evidence_kinds.def are all that it adds.
+ * A signal that no version has: it counts the samples of its slot, takes their stacks, loses every
+ * fourth, and writes a line. The files of this folder are all that it adds.
  */
 #include <stdlib.h>
 
+#include "consumer/output/event_line.h"
+#include "consumer/session/session_result.h"
 #include "consumer/signals/signals.h"
+#include "shared/json/jsonw.h"
 
 struct dummy {
 	struct signal signal;
@@ -81,6 +84,18 @@ static bool is_settled(const struct signal *s)
 	return ((const struct dummy *)s)->ended;
 }
 
+static void put_lines(const struct session_result *s, const struct event_lines *lines,
+		      const struct event_subject *subject)
+{
+	const struct dummy *d = (const struct dummy *)s->signals[SIGNAL_RUNTIME];
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "dummy", subject);
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_RUNTIME));
+	jsonw_u64(&w, "seen", d->seen);
+	event_line_end(lines, &w);
+}
+
 const struct signal_kind dummy_kind = {
 	.id = SIGNAL_RUNTIME,
 	.stacks_of = STACKS_RUNNING,
@@ -92,4 +107,5 @@ const struct signal_kind dummy_kind = {
 	.sample = take_sample,
 	.end = end_dummy,
 	.is_settled = is_settled,
+	.lines = put_lines,
 };
