@@ -1,0 +1,28 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The inventory for docs/tutorial.md: answers on a TCP port. While the file SLOW exists it counts all its goods for each
+answer."""
+import os
+import random
+import socketserver
+import sys
+
+PORT = int(sys.argv[1]) if len(sys.argv) > 1 else 7071
+SLOW = sys.argv[2] if len(sys.argv) > 2 else "/tmp/inventory-slow"
+goods = [random.random() for _ in range(300000)]
+
+
+class Answer(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.rfile.readline()
+        if os.path.exists(SLOW):
+            sorted(goods)
+        self.wfile.write(b"yes\n")
+
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 128
+
+
+Server(("127.0.0.1", PORT), Answer).serve_forever()
