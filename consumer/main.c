@@ -260,7 +260,7 @@ static bool release_all(struct agent *a)
 	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);
 	signal_programs_done(&a->programs);
-	account_holds_done(&a->accounts);
+	accounts_hold_done_all(&a->accounts);
 	long_wait_table_sweep_stop(&a->long_waits);
 	process_unwind_done(&a->unwind);
 	mappings_queue_done(&a->queue);

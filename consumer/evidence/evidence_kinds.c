@@ -11,7 +11,7 @@ const struct signal_kind *const evidence_kinds[SIGNAL_COUNT_] = {
 #undef KIND
 };
 
-const struct signal_kind *const evidence_in_order[] = {
+const struct signal_kind *const evidence_kinds_in_order[] = {
 #define KIND(id, object) &(object),
 #include "consumer/evidence/evidence_kinds.def"
 #undef KIND

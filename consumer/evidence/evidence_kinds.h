@@ -6,7 +6,7 @@
 #include "consumer/signals/signals.h"
 
 /* All, in the order of their lines; NULL behind the last. */
-extern const struct signal_kind *const evidence_in_order[];
+extern const struct signal_kind *const evidence_kinds_in_order[];
 
 /* By id; NULL where this version has no program for it. Rows: evidence_kinds.def. */
 extern const struct signal_kind *const evidence_kinds[SIGNAL_COUNT_];

@@ -9,8 +9,8 @@
 static void put_kinds(const struct session_result *s, const struct event_lines *lines,
 		      const struct event_subject *subject, bool leading)
 {
-	for (size_t i = 0; evidence_in_order[i]; i++) {
-		const struct signal_kind *kind = evidence_in_order[i];
+	for (size_t i = 0; evidence_kinds_in_order[i]; i++) {
+		const struct signal_kind *kind = evidence_kinds_in_order[i];
 
 		if (kind->lines && kind->leads == leading && s->signals[kind->id])
 			kind->lines(s, lines, subject);

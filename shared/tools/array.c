@@ -11,11 +11,12 @@
 
 int array_reserve(void *items, size_t *space, size_t wanted, size_t bytes)
 {
-	size_t more = MAX(MAX(*space, (size_t)FIRST / 2) * 2, wanted);
+	size_t more = MAX(*space * 2, (size_t)FIRST);
 	void *at;
 
 	if (wanted <= *space)
 		return 0;
+	more = MAX(more, wanted);
 	memcpy(&at, items, sizeof(at));
 	at = reallocarray(at, more, bytes);
 	if (!at)

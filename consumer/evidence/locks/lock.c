@@ -300,16 +300,17 @@ static void write_long_waits(const struct long_waits *waits, struct jsonw *w)
 static void write_lock(const struct signal *signal, struct jsonw *w)
 {
 	const struct lock *s = (const struct lock *)signal;
+	const struct lock_waits *waits = signal->evidence;
 
-	if (!signal->evidence) {
+	if (!waits) {
 		accounts_hold_write_missing(&s->hold, signal, "locks", "locks_reason", w);
 		return;
 	}
 	jsonw_object(w, "locks");
-	write_sums(&s->waits, w);
+	write_sums(waits, w);
 	if (s->hold.late_ms)
 		jsonw_u64(w, "late_ms", s->hold.late_ms);
-	write_long_waits(s->waits.long_waits, w);
+	write_long_waits(waits->long_waits, w);
 	jsonw_object_end(w);
 }
 

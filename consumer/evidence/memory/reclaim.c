@@ -141,44 +141,45 @@ static void close_reclaim(struct signal *signal, const struct signal_host *host,
 	reclaim_times_close(&reclaim_of(signal)->times, &names);
 }
 
-static void write_kinds(const struct reclaim *s, struct jsonw *w)
+static void write_kinds(const struct reclaim_times *times, bool no_throttle, struct jsonw *w)
 {
 	for (int i = 0; i < RECLAIM_KINDS_; i++) {
 		enum reclaim_kind kind = (enum reclaim_kind)i;
 		char key[32];
 
 		snprintf(key, sizeof(key), "%s_ms", reclaim_times_kind_name(kind));
-		if (kind == RECLAIM_THROTTLE && s->no_pauses) {
+		if (kind == RECLAIM_THROTTLE && no_throttle) {
 			jsonw_null(w, key);
 			jsonw_string(w, "throttle_reason", no_pauses);
 			continue;
 		}
-		jsonw_u64(w, key, reclaim_times_ns(&s->times, kind) / NSEC_PER_MSEC);
+		jsonw_u64(w, key, reclaim_times_ns(times, kind) / NSEC_PER_MSEC);
 	}
 }
 
 static void write_reclaim(const struct signal *signal, struct jsonw *w)
 {
 	const struct reclaim *s = (const struct reclaim *)signal;
+	const struct reclaim_times *times = signal->evidence;
 	struct reclaim_time sum;
 
-	if (!signal->evidence) {
+	if (!times) {
 		jsonw_null(w, "reclaim");
 		jsonw_string(w, "reclaim_reason", signal->why);
 		return;
 	}
-	sum = reclaim_times_sum(&s->times);
+	sum = reclaim_times_sum(times);
 	jsonw_object(w, "reclaim");
-	write_kinds(s, w);
-	jsonw_u64(w, "from_mono_ns", s->times.from_ns);
-	jsonw_u64(w, "to_mono_ns", s->times.to_ns);
+	write_kinds(times, s->no_pauses, w);
+	jsonw_u64(w, "from_mono_ns", times->from_ns);
+	jsonw_u64(w, "to_mono_ns", times->to_ns);
 	jsonw_u64(w, "stretches", sum.count);
 	jsonw_u64(w, "open", sum.open);
 	jsonw_u64(w, "reclaimed_bytes", sum.pages * (uint64_t)sysconf(_SC_PAGESIZE));
 	if (sum.orphans)
 		jsonw_u64(w, "orphans", sum.orphans);
-	if (s->times.awake)
-		jsonw_u64(w, "awake", s->times.awake);
+	if (times->awake)
+		jsonw_u64(w, "awake", times->awake);
 	if (s->late_ms)
 		jsonw_u64(w, "late_ms", s->late_ms);
 	jsonw_object_end(w);

@@ -64,7 +64,7 @@ static int enter_threads(struct accounts_held *held, uint64_t until_ns)
 	return more;
 }
 
-void account_holds_done(struct account_holds *all)
+void accounts_hold_done_all(struct account_holds *all)
 {
 	account_table_sweep_stop(&all->sweep);
 }

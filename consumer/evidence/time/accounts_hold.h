@@ -23,7 +23,7 @@ struct account_holds {
 };
 
 /* Stops what is not over. Call when no session runs. */
-void account_holds_done(struct account_holds *all);
+void accounts_hold_done_all(struct account_holds *all);
 
 /* One signal's part in it; begins as all 0. */
 struct accounts_hold {

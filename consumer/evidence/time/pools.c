@@ -112,13 +112,14 @@ static void write_sums(const struct thread_pool *all, struct jsonw *w)
 static void write_pools(const struct signal *signal, struct jsonw *w)
 {
 	const struct pools *s = (const struct pools *)signal;
+	const struct thread_pools *grouped = signal->evidence;
 
-	if (!signal->evidence) {
+	if (!grouped) {
 		accounts_hold_write_missing(&s->hold, signal, "pools", "pools_reason", w);
 		return;
 	}
 	jsonw_object(w, "pools");
-	write_sums(&s->grouped.all, w);
+	write_sums(&grouped->all, w);
 	jsonw_u64(w, "from_mono_ns", s->from_ns);
 	jsonw_u64(w, "to_mono_ns", s->to_ns);
 	jsonw_u64(w, "read_us", s->read_ns / NSEC_PER_USEC);

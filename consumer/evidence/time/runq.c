@@ -149,7 +149,7 @@ static void write_runq(const struct signal *signal, struct jsonw *w)
 		return;
 	}
 	jsonw_object(w, "runq");
-	write_sums(&s->waits, w);
+	write_sums(signal->evidence, w);
 	if (s->hold.late_ms)
 		jsonw_u64(w, "late_ms", s->hold.late_ms);
 	jsonw_object_end(w);

@@ -17,9 +17,9 @@ static void test_places(void **state)
 		assert_non_null(evidence_kinds[i]->create);
 		assert_non_null(evidence_kinds[i]->destroy);
 	}
-	for (; evidence_in_order[ordered]; ordered++)
-		assert_ptr_equal(evidence_in_order[ordered],
-				 evidence_kinds[evidence_in_order[ordered]->id]);
+	for (; evidence_kinds_in_order[ordered]; ordered++)
+		assert_ptr_equal(evidence_kinds_in_order[ordered],
+				 evidence_kinds[evidence_kinds_in_order[ordered]->id]);
 	assert_int_equal(ordered, known);
 	assert_true(known > 5);
 }
@@ -29,8 +29,8 @@ static void test_words(void **state)
 {
 	unsigned int of[STACKS_WAKING + 1] = { 0 };
 
-	for (size_t i = 0; evidence_in_order[i]; i++) {
-		const struct signal_kind *kind = evidence_in_order[i];
+	for (size_t i = 0; evidence_kinds_in_order[i]; i++) {
+		const struct signal_kind *kind = evidence_kinds_in_order[i];
 
 		of[kind->stacks_of]++;
 		if (kind->table)

@@ -295,7 +295,9 @@ static void test_self(void **state)
 }
 
 /* It ran. */
-static struct signal oncpu;
+static const struct signal_kind runs = { .stacks_of = STACKS_RUNNING },
+				waits = { .stacks_of = STACKS_WAITING };
+static struct signal oncpu = { .kind = &runs };
 
 static void headline(const struct session_result *s, char *line, size_t space)
 {
@@ -310,7 +312,7 @@ static void test_headline_of_looks(void **state)
 {
 	static char cgroup[] = "/c";
 	struct signal_stacks taken = {};
-	struct signal offcpu = { .taken = &taken };
+	struct signal offcpu = { .kind = &waits, .taken = &taken };
 	struct session_result s = {
 		.signals = { [SIGNAL_ONCPU] = &oncpu, [SIGNAL_OFFCPU] = &offcpu },
 		.cgroup = cgroup,

@@ -2,6 +2,7 @@
 /* The text report with the dummy's section: its line is kept by the store, and printed. */
 #include "tests/unit/runner/unit.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +25,16 @@ static void test_section(void **state)
 {
 	char path[] = "/tmp/trocar-unit-dummy-XXXXXX", *text = NULL;
 	const char *const arguments[] = { path, NULL };
-	struct options options = { .top = 10 };
+	struct options options;
 	size_t bytes;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, lines, strlen(lines)), strlen(lines));
 	close(fd);
+	/* As on a command line without options. */
+	assert_int_equal(options_parse("report", UINT64_MAX, 0, NULL, stdout, stderr, &options), 0);
 	options.out = open_memstream(&text, &bytes);
-	options.err = stderr;
 	assert_int_equal(text_report_call(&options, arguments), COMMAND_FINE);
 	fclose(options.out);
 	if (!strstr(text, "dummy: what a signal that no version has counted\n  42 samples\n"))

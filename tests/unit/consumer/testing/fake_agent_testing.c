@@ -175,7 +175,7 @@ void fake_free(struct fake *f)
 	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);
 	signal_programs_done(&a->programs);
-	account_holds_done(&a->accounts);
+	accounts_hold_done_all(&a->accounts);
 	long_wait_table_sweep_stop(&a->long_waits);
 	broker_client_free(a->link);
 	broker_client_free(a->files);

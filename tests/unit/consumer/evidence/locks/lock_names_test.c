@@ -107,7 +107,7 @@ static void test_variables(void **state)
 	assert_int_equal(names[0].offset, offsetof(struct shelf, lock));
 	assert_string_equal(names[0].module, self);
 	assert_null(names[0].memory);
-	expect_said(&names[0], "lock lock_names_test_shelf in consumer_report_test");
+	expect_said(&names[0], "lock lock_names_test_shelf in consumer_evidence_test");
 	assert_null(names[1].module);
 	assert_null(names[1].symbol);
 	assert_non_null(names[1].memory);

@@ -66,7 +66,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	signal_programs_done(&programs);
-	account_holds_done(&accounts);
+	accounts_hold_done_all(&accounts);
 	close(pins.signal_fd[PINNED_MAP_accounts]);
 	close(pins.signal_fd[PINNED_MAP_account_losses]);
 	close(pins.signal_fd[PINNED_MAP_account_calls]);
