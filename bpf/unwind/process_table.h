@@ -3,7 +3,8 @@
  * process_table.h: decides whether an unwind table belongs to a process. The number of the table
  * comes from `targets`, which the consumer writes, and is not trusted: a table belongs to a process
  * when its ranges were read from that process in its present image, or from an ancestor that gave
- * it the mappings by fork.
+ * it the mappings by fork. The parent is noted at the fork: later real_parent may be an adopting
+ * process with other mappings.
  */
 #ifndef TROCAR_BPF_UNWIND_PROCESS_TABLE_H
 #define TROCAR_BPF_UNWIND_PROCESS_TABLE_H

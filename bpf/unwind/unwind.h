@@ -5,6 +5,14 @@
  * numbers only chooses which element is looked up or which address of the current process is read,
  * both of which may fail, and every loop has a fixed bound.
  *
+ * The guarantees of an ABI hold for any table, so that no rule computes on memory
+ * (docs/decisions/0012-unwind-tables.md). Frames ascend on one stack of at most UNWIND_STACK_MAX
+ * bytes, from the stack pointer of the tick to an end that the kernel knows (struct unwind_bounds).
+ * Words are aligned. The return address and a saved frame pointer lie in the frame that is left; a
+ * leaf may keep words in the UNWIND_RED_ZONE below its stack pointer. A frame pointer, and the
+ * address of a frame that memory holds, count only on that stack. The frame that a signal
+ * interrupted is read where the kernel saved it, and not at the place of a rule.
+ *
  * It compiles for the host as well, for tests and fuzzing: with UNWIND_HOST the includer defines
  * unwind_element, unwind_rule_at and unwind_read.
  */

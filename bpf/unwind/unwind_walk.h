@@ -8,6 +8,10 @@
  * sampled. A word that is no address of this stack or of code changes neither the frames nor the
  * stop reason, for any table: all ends that depend on a word that was read have one stop reason.
  *
+ * Each range is compared with the kernel's own mapping before its rows count. A mapping that covers
+ * the range answers for every frame in it. One that has been split answers for its frame alone: a
+ * page of the range may be another file's, and a part that mprotect(2) has split off is not.
+ *
  * It compiles for the host as well, like unwind.h; the includer then also defines unwind_file_at
  * and mapped_file_find.
  */
