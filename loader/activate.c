@@ -198,9 +198,10 @@ int main(int argc, char *argv[])
 	if (argc < 3 || argv[1][0] != '/' || argv[2][0] != '/') {
 		fprintf(stderr,
 			"usage: trocar-activate SOCKET COMMAND [ARGUMENT]...\n\n"
-			"Listens at the Unix socket, and starts the command when somebody connects, as "
-			"systemd\ndoes for a socket unit: for trocar-loader broker in a container. Both "
-			"are absolute paths.\n");
+			"Listens at the Unix socket and starts the command at the first "
+			"connection, as systemd\n"
+			"does for a socket unit: for trocar-loader broker in a container. Both are "
+			"absolute paths.\n");
 		return EXIT_USAGE;
 	}
 	catch_signals(&open);

@@ -77,10 +77,10 @@ static int prepare_broker(const struct options *o, int *ret_listen_fd, uid_t *re
 	unblock_signals();
 	r = broker_listen_take(ret_listen_fd);
 	if (r < 0) {
-		log_error("broker: it is started by its socket, %s, when the consumer asks "
-			  "(trocar-broker.socket, or systemd-socket-activate --seqpacket): %s",
+		log_error("broker: start it through its socket, %s (trocar-broker.socket, or "
+			  "systemd-socket-activate --seqpacket): %s",
 			  BROKER_SOCKET,
-			  r == -ENOENT ? "there is no socket from a service manager here"
+			  r == -ENOENT ? "no socket was passed by a service manager"
 				       : "descriptor 3 is no listening SOCK_SEQPACKET socket");
 		return r;
 	}

@@ -94,10 +94,10 @@ static int commit_pins(struct load *l)
 
 static const struct step steps[] = {
 	{ STAGE_MOUNT, mount_bpfdir, "cannot make the bpf directory" },
-	{ STAGE_LOAD, load_kernelset, "the kernel does not take" },
+	{ STAGE_LOAD, load_kernelset, "the kernel refuses" },
 	{ STAGE_ATTACH, attach_kernelset, "cannot attach" },
 	{ STAGE_PIN, pin_kernelset, "cannot pin" },
-	{ STAGE_PIN, commit_pins, "cannot put the new set in its place" },
+	{ STAGE_PIN, commit_pins, "cannot install the new set" },
 };
 
 /*
@@ -199,14 +199,15 @@ static int look_for_set(const struct load *l, bool *ret_loaded)
 		return r;
 	}
 	if (r == 0)
-		log_error("already loaded at %s: ABI %u, %u Hz on %u CPUs, %" PRIu64 " s ago; "
-			  "--replace takes its place, unload removes it",
+		log_error("already loaded at %s: ABI %u, %u Hz on %u CPUs, %" PRIu64
+			  " s ago; use --replace to replace it, or unload to remove it",
 			  l->o->bpf_dir, h.version, h.hz, h.cpus_sampled,
 			  (uint64_t)((clock_mono_ns() - h.loaded_ns) / NSEC_PER_SEC));
 	else
-		log_error("already loaded at %s, by another version; --replace takes its place, "
-			  "unload removes it",
-			  l->o->bpf_dir);
+		log_error(
+			"already loaded at %s, by another version; use --replace to replace it, or "
+			"unload to remove it",
+			l->o->bpf_dir);
 	return -EEXIST;
 }
 
@@ -271,7 +272,7 @@ static int load_set(struct load *l)
 	log_info("loaded at %s: ABI %u, %" PRIu64 " Hz on %zu CPUs%s, %s", l->o->bpf_dir,
 		 ABI_VERSION, l->o->hz, l->set.samplers.count,
 		 l->set.samplers.count ? "" : " until the broker opens them",
-		 loaded ? "in the place of the old set; restart trocar-consumer"
+		 loaded ? "replacing the old set; restart trocar-consumer"
 			: "ready for trocar-consumer");
 	return 0;
 }

@@ -49,13 +49,13 @@ static const struct verb {
 	const char *help;
 } verbs[] = {
 	{ "check", POLICY_LOADER, FOR_CHECK, STAGE_CHECK, run_check,
-	  "says what the kernel has and lacks" },
+	  "reports required kernel features, present and missing" },
 	{ "load", POLICY_LOADER, FOR_LOAD, STAGE_CHECK, load_run,
 	  "mounts, loads, attaches, pins, and leaves" },
 	{ "unload", POLICY_LOADER, FOR_UNLOAD, STAGE_PIN, unload_run,
 	  "removes every trace of a load" },
 	{ "broker", POLICY_BROKER, FOR_BROKER, STAGE_CHECK, broker_main,
-	  "opens for the consumer what it may not; started by its socket" },
+	  "opens files and events for the consumer; started by its socket" },
 	{ "version", POLICY_LOADER, 0, STAGE_DONE, print_version, "prints the version" },
 	{ "help", POLICY_LOADER, 0, STAGE_DONE, print_help, "prints this" },
 };

@@ -60,18 +60,18 @@ static const struct option_row rows[] = {
 			   "session"),
 	OPTION_ROW(NUMBER, FOR_LOAD, long_waits, "long-waits", .value = "N", .min = 4,
 		   .max = 1048576, .preset = "65536",
-		   .help = "waits of 1 ms and more that wait chains are made of; each costs 128 "
-			   "bytes during a session"),
+		   .help = "waits of 1 ms and more, for wait chains; each costs 128 bytes during a "
+			   "session"),
 	OPTION_ROW(NUMBER, FOR_LOAD, unwind_kib, "unwind-pool-kib", .value = "N", .min = 1024,
 		   .max = 1048576, .preset = "32768",
-		   .help = "rows that stacks are unwound by, of all files; costs its size"),
+		   .help = "unwind rows of all files; costs its size"),
 	OPTION_ROW(NUMBER, FOR_LOAD, unwind_tables, "unwind-tables", .value = "N", .min = 16,
 		   .max = 65536, .preset = "512",
 		   .help = "processes unwound by rows at once; each costs 16 KiB"),
 	OPTION_ROW(PATH, FOR_LOAD | FOR_UNLOAD | FOR_BROKER, bpf_dir, "bpf-dir", .value = "DIR",
 		   .max = BPFDIR_PATH_BYTES, .check = is_private_dir,
 		   .want = "and not the system's own /sys/fs/bpf", .preset = "/run/trocar/bpf",
-		   .help = "where the pins stand"),
+		   .help = "directory of the pins"),
 	OPTION_ROW(CHOICE, FOR_LOAD, always, "always", .value = "WHAT", .choices = "oncpu|none",
 		   .preset = "none",
 		   .help = "oncpu: the sampler ticks on every CPU from the load on, for hosts "
@@ -80,19 +80,20 @@ static const struct option_row rows[] = {
 		   .check = is_cgroup_prefix,
 		   .want = "the beginning of a cgroup's path, as /system.slice/nginx, under 256 "
 			   "bytes",
-		   .help = "nobody outside of the cgroups with this prefix is ever looked at"),
+		   .help = "sample only cgroups under PREFIX"),
 	OPTION_ROW(TEXT, FOR_LOAD, group, "group", .value = "GROUP", .min = 1, .preset = "trocar",
-		   .want = "a group's name or number", .help = "who may open the pins"),
+		   .want = "a group's name or number", .help = "group that may open the pins"),
 	OPTION_ROW(TEXT, FOR_BROKER, user, "user", .value = "USER", .min = 1, .preset = "trocar",
-		   .want = "a user's name or number", .help = "who may ask: the consumer's user"),
+		   .want = "a user's name or number",
+		   .help = "the consumer's user; no other user may connect"),
 	OPTION_ROW(
 		SET, FOR_LOAD, walk_tasks, "walk-tasks",
 		.help = "find processes by walks over all tasks, as kernels before 6.7 must: for "
 			"tests"),
 	OPTION_ROW(SET, FOR_LOAD, replace, "replace",
-		   .help = "take the place of a set that is already loaded"),
+		   .help = "replace a set that is already loaded"),
 	OPTION_ROW(SET, FOR_UNLOAD, keep_mount, "keep-mount",
-		   .help = "remove the pins, leave directory and mount to who made them"),
+		   .help = "remove the pins; keep the directory and the mount"),
 	OPTION_ROW(SET, FOR_CHECK, json, "json", .help = "one JSON object"),
 };
 

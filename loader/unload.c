@@ -108,10 +108,8 @@ static int unload_dir(struct bpfdir *locked)
 	if (r == 0)
 		r = bpfdir_remove(locked);
 	if (r == -ENOTEMPTY || r == -EEXIST) {
-		log_error(
-			"%s: %u pins removed; the directory stays, because files that are not ours "
-			"are in it",
-			dir, pins);
+		log_error("%s: %u pins removed; the directory stays, because it holds other files",
+			  dir, pins);
 		return EXIT_FAILED;
 	}
 	if (r < 0) {

@@ -109,10 +109,10 @@ void bpfdir_log_unlocked(const char *path, int error)
 	if (error != -EBUSY)
 		log_error("%s: %s", lock, strerror(-error));
 	else if (holder)
-		log_error("%s: another trocar-loader is at work here, process %d", path,
+		log_error("%s: another trocar-loader holds the lock, process %d", path,
 			  (int)holder);
 	else
-		log_error("%s: another trocar-loader is at work here: it holds %s", path, lock);
+		log_error("%s: another trocar-loader holds the lock %s", path, lock);
 }
 
 /*

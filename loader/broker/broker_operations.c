@@ -487,7 +487,7 @@ void broker_operations_start(struct broker_operations *o, struct broker_dispatch
 			    strerror(-r));
 	r = reopen_tables(o);
 	if (r < 0)
-		log_warning("broker: %s: %s, continuing; hello looks again", o->bpf_dir,
+		log_warning("broker: %s: %s, continuing; hello checks again", o->bpf_dir,
 			    r == -ENOENT   ? "nothing is loaded"
 			    : r == -EPROTO ? "loaded by another version"
 					   : strerror(-r));

@@ -12,7 +12,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define NO_BTF "not known: it takes the kernel's BTF to ask"
+#define NO_BTF "unknown: the check needs the kernel's BTF"
 
 static int call_bpf(int command, union bpf_attr *attr)
 {
@@ -195,7 +195,7 @@ static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row
 
 	if (p->perf_link_fd < 0 || p->bpffs_fd < 0) {
 		row->state = PREFLIGHT_UNKNOWN;
-		PREFLIGHT_ROW_SAY(row, "not known: it takes perf_event and bpffs to ask");
+		PREFLIGHT_ROW_SAY(row, "unknown: the check needs perf_event and bpffs");
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/probe", p->bpffs_fd);

@@ -74,7 +74,7 @@ done
 pins=$(ls "$dir" | grep -vc '[.]')
 before=$(stat -c %i "$dir/control")
 expect 3 "49 Hz" load
-expect 0 "in the place of" load --replace --hz 97
+expect 0 "replacing the old set" load --replace --hz 97
 expect 3 "97 Hz" load
 [ "$(stat -c %i "$dir/control")" != "$before" ] || say "the set was not replaced"
 [ "$(ls "$dir" | grep -vc '[.]')" = "$pins" ] || say "replace left something over"
@@ -87,7 +87,7 @@ expect 1 "Too many open files" prlimit --nofile=44 "$loader" load --bpf-dir "$di
 
 # A file that is not ours keeps the directory.
 mkdir "$dir/stranger"
-expect 1 "not ours" "$loader" unload --bpf-dir "$dir"
+expect 1 "other files" "$loader" unload --bpf-dir "$dir"
 rmdir "$dir/stranger"
 expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
 nothing_left "unload"
@@ -182,8 +182,8 @@ mkdir -m 700 "$dir-lock"
 flock -F "$dir-lock" sleep 3 &
 holder=$!
 sleep 0.2
-expect 1 "another trocar-loader is at work here, process $holder" load
-expect 1 "another trocar-loader is at work here, process $holder" "$loader" unload --bpf-dir "$dir"
+expect 1 "another trocar-loader holds the lock, process $holder" load
+expect 1 "another trocar-loader holds the lock, process $holder" "$loader" unload --bpf-dir "$dir"
 kill $holder 2>/dev/null
 wait $holder 2>/dev/null
 rmdir "$dir-lock"
@@ -198,7 +198,7 @@ for lock in --shared --exclusive; do
 	holder=$!
 	sleep 0.3
 	expect 0 "loaded at" load
-	expect 0 "in the place of the old set" load --replace
+	expect 0 "replacing the old set" load --replace
 	expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
 	[ ! -e "$dir-lock" ] || say "the lock is left"
 	kill $holder
