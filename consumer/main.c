@@ -221,7 +221,7 @@ static void open_notify(struct agent *a)
 				    getenv("WATCHDOG_PID"), &a->notify);
 
 	if (r < 0)
-		log_warning("NOTIFY_SOCKET: %s, continuing without telling the service manager",
+		log_warning("NOTIFY_SOCKET: %s, continuing without notifying the service manager",
 			    strerror(-r));
 }
 

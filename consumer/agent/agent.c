@@ -71,7 +71,7 @@ static void on_output_ended(void *context, uint32_t events)
 {
 	struct agent *a = context;
 
-	log_error("standard output: its reader has ended and no other can come: ending");
+	log_error("standard output: its reader has ended: stopping");
 	a->stop_reason = "output";
 	loop_remove(a->output_source);
 	a->output_source = NULL;
@@ -406,7 +406,7 @@ static void greet_broker(struct agent *a)
 	if (*options_broker(&a->options) &&
 	    broker_client_greet(a->link, BROKER_CLIENT_GREET_MS, &why) < 0)
 		log_warning("broker: %s, continuing without: %s", why,
-			    a->pins.abi.cpus_sampled ? "the loader's own sampler ticks always"
+			    a->pins.abi.cpus_sampled ? "the loader's own sampler runs all the time"
 						     : "there are no stacks until it answers");
 }
 

@@ -21,7 +21,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW(TEXT, ALL, socket, "socket", .value = "PATH",
 		   .preset = "/run/trocar/control.sock", .help = "control socket"),
 	OPTION_ROW(TEXT, ALL, broker, "broker", .value = "PATH", .preset = BROKER_SOCKET,
-		   .help = "broker's socket; none: do without"),
+		   .help = "broker's socket; none: run without the broker"),
 	OPTION_ROW(TEXT, ALL, user, "user", .value = "USER", .preset = "trocar",
 		   .help = "user to become when started as root, by name or number"),
 	OPTION_ROW(TEXT, ALL, group, "group", .value = "GROUP", .preset = "trocar",
@@ -53,7 +53,7 @@ static const struct option_row rows[] = {
 		   .help = "lines about a rule's processes and watches"),
 	OPTION_ROW(NUMBER, ALL, looks_permille, "looks-permille", .value = "N", .min = 1,
 		   .max = 1000, .preset = "10",
-		   .help = "thousandths of a CPU that looks of sessions may take"),
+		   .help = "limit of off-CPU sampling by sessions, in thousandths of a CPU"),
 	OPTION_ROW(CLEAR, ALL, rules_watch, "no-rules-watch",
 		   .help = "do not reload the rules file when it changes"),
 	OPTION_ROW(TEXT, ALL, symbols_path, "symbols-path", .value = "DIR:DIR",
@@ -89,7 +89,7 @@ const char *options_broker(const struct options *options)
 void options_help(void)
 {
 	printf("usage: trocar-consumer [OPTION...]\n\n"
-	       "Drains what trocar-loader pinned and writes JSON lines; holds no privilege.\n\n");
+	       "Drains the maps of trocar-loader and writes JSON lines; holds no privilege.\n\n");
 	option_table_help(&table, ALL, "  ", stdout);
 	printf("\nExit status: 0 ended by a signal, 1 failure, 2 usage, 4 the loader is of another "
 	       "version,\n6 the rules file at start is missing or faulty.\n");

@@ -156,7 +156,7 @@ void rules_file_watch(struct rules_file *f)
 	f->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	f->blind = f->fd < 0;
 	if (f->fd < 0) {
-		log_warning("%s: not watched: inotify: %s%s, continuing with a look every %d s",
+		log_warning("%s: not watched: inotify: %s%s, continuing with a check every %d s",
 			    f->path, strerror(errno),
 			    errno == EMFILE ? " (fs.inotify.max_user_instances)" : "",
 			    RULES_FILE_LOOK_MS / 1000);
@@ -170,7 +170,7 @@ void rules_file_watch(struct rules_file *f)
 		if (f->watches[i] >= 0)
 			continue;
 		f->blind = true;
-		log_warning("%s: cannot be watched: %s, continuing with a look every %d s",
+		log_warning("%s: cannot be watched: %s, continuing with a check every %d s",
 			    f->folders[i], strerror(errno), RULES_FILE_LOOK_MS / 1000);
 	}
 }

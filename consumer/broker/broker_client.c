@@ -50,7 +50,7 @@ struct broker_client {
 };
 
 static const char too_late[] = "the broker did not answer in time";
-static const char too_slow[] = "the broker answers slowly: the rest is asked a moment later";
+static const char too_slow[] = "the broker answers slowly: the other requests are sent later";
 
 int broker_client_new(const char *path, unsigned int wait_ms, struct broker_client **ret_link)
 {
@@ -65,7 +65,7 @@ int broker_client_new(const char *path, unsigned int wait_ms, struct broker_clie
 	if (strlen(path) >= sizeof(link->address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(link->address.sun_path, path, strlen(path) + 1);
-	link->why = *path ? NULL : "no broker is asked for (--broker none)";
+	link->why = *path ? NULL : "the broker is not used (--broker none)";
 	pthread_mutex_init(&link->lock, NULL);
 	*ret_link = TAKE_PTR(link);
 	return 0;

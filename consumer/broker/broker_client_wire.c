@@ -176,7 +176,7 @@ const char *broker_client_wire_connect_text(int error)
 		return "there is no broker's socket: its optional unit is not installed or not "
 		       "started";
 	case ECONNREFUSED:
-		return "nobody listens at the broker's socket";
+		return "the broker is not listening: is trocar-broker.socket started?";
 	case EACCES:
 	case EPERM:
 		return "this user may not connect to the broker's socket";

@@ -8,7 +8,7 @@
 
 static const char gone[] =
 	"the cgroup ended before the session did, or its directory cannot be looked up";
-static const char not_yet[] = "the look for its path had not ended when the line was made";
+static const char not_yet[] = "the search for its path had not ended when the line was written";
 static const char no_memory[] = "there was no memory for its path";
 
 void cgroup_names_init(struct cgroup_names *n)

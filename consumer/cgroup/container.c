@@ -375,7 +375,7 @@ static void write_runtime(const struct container *c, struct jsonw *w)
 	jsonw_string(w, "runtime", runtime_names[c->runtime]);
 	if (!runtime_names[c->runtime])
 		jsonw_string(w, "runtime_reason",
-			     "the cgroup's name says which container, not who runs it");
+			     "the cgroup's name identifies the container, not its runtime");
 }
 
 static void write_machine(const struct container *c, const char *path, struct jsonw *w)

@@ -69,8 +69,7 @@ static void say_unreadable(struct pressure_follow *p, const struct watch *w, enu
 	f->said = true;
 	event_line_error(
 		p->log->lines, NULL, "pressure_unreadable",
-		f->off ? "write 1 into the cgroup's cgroup.pressure; it is looked at again "
-			 "every 5 s"
+		f->off ? "write 1 into the cgroup's cgroup.pressure; it is checked again every 5 s"
 		       : "see `trocar check` for how to switch PSI on",
 		NULL, NULL, "%s pressure of %s cannot be read: %s", rules_resource_name(resource),
 		w->path, f->off ? "it is switched off" : strerror(-error));

@@ -70,7 +70,7 @@ static const char *follow_reason(const struct followed *f, uint64_t by_trigger, 
 	for (int i = 0; by_scan && i < RESOURCE_COUNT_; i++)
 		if (f->file[i].by_scan && f->file[i].fd >= 0)
 			return first_why(f, (enum resource)i);
-	return "the broker opens the pressure files, the kernel tells when a threshold is crossed";
+	return "the broker opens the pressure files, the kernel reports crossed thresholds";
 }
 
 void pressure_status_write_start(const struct pressure_follow *p, const struct watch *w,
@@ -162,7 +162,8 @@ void pressure_status_write(const struct pressure_follow *p, struct jsonw *json)
 	} else {
 		jsonw_string(json, "psimon_threads", NULL);
 		jsonw_string(json, "psimon_threads_reason",
-			     "no trigger has shown yet whether the broker has CAP_SYS_RESOURCE");
+			     "not known before the first trigger: whether the broker has "
+			     "CAP_SYS_RESOURCE");
 	}
 	jsonw_u64(json, "bytes", sums.bytes);
 	jsonw_u64(json, "scan_ms", p->scan.every_ns / NSEC_PER_MSEC);

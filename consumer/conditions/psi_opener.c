@@ -24,7 +24,7 @@
 /* Longest wait at the end; the kernel closes the open ones when the process ends. */
 #define CLOSE_WAIT_MS 10000
 
-const char psi_opener_in_turn[] = "it waits for its turn to be opened";
+const char psi_opener_in_turn[] = "it waits to be opened";
 static const char unreadable[] = "its pressure file cannot be read";
 static const char at_limit[] = "the limit of trigger descriptors is reached";
 

@@ -16,7 +16,7 @@ static const struct psi_trigger_refusal refusals[] = {
 	{ -EINVAL, false, false,
 	  "the broker has no CAP_SYS_RESOURCE: the kernel then takes only windows that are a "
 	  "multiple of 2000 ms" },
-	{ -EBUSY, false, false, "the pressure file came with another trigger on it" },
+	{ -EBUSY, false, false, "the pressure file already has another trigger" },
 	{ -EOPNOTSUPP, false, false, "PSI is off in this kernel (psi=1 at boot switches it on)" },
 	{ -ENODEV, false, false, "the cgroup or its pressure file is gone" },
 	{ -ENOENT, false, false, "the cgroup or its pressure file is gone" },
@@ -87,11 +87,11 @@ const char *psi_trigger_pace(enum psi_trigger_power power)
 {
 	switch (power) {
 	case PSI_TRIGGER_PLAIN:
-		return "the kernel looks every 2 s";
+		return "the kernel checks every 2 s";
 	case PSI_TRIGGER_PRIVILEGED:
-		return "the kernel looks every tenth of the window";
+		return "the kernel checks every tenth of the window";
 	case PSI_TRIGGER_POWER_UNKNOWN:
 		break;
 	}
-	return "the kernel looks every 2 s or more often";
+	return "the kernel checks every 2 s or more often";
 }

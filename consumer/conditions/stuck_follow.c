@@ -227,8 +227,9 @@ void stuck_follow_check(struct stuck *s, const struct wait_recorder *waits, stru
 	struct stuck_found found;
 
 	if (stuck_follow_find(waits, w, &found) < 0) {
-		log_warning("no memory to follow the threads of %s: not followed at this look",
-			    w->path);
+		log_warning(
+			"no memory to follow the threads of %s: not followed in this sampling pass",
+			w->path);
 		return;
 	}
 	for (uint32_t i = 0; i < s->count; i++) {
@@ -263,6 +264,6 @@ void stuck_follow_write(const struct wait_recorder *waits, const struct watch *w
 	jsonw_string(json, "reason",
 		     !waits    ? "the iterator `looks` cannot be read: load again"
 		     : w->root ? "the root cgroup has the threads of the whole system"
-			       : "the recorder's looks, at the drains");
+			       : "the recorder's off-CPU samples, at the drains");
 	jsonw_object_end(json);
 }

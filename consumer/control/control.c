@@ -224,7 +224,7 @@ static void serve_client(struct control_client *client)
 	if (held_bytes(client->server) > CONTROL_HELD_BYTES) {
 		client->server->stats.closed_slow++;
 		tell_client(client, CONTROL_CLOSED,
-			    "too many half-done requests and unread answers");
+			    "connection closed: too many pending bytes of requests and replies");
 		(void)control_client_send(client);
 		close_client(client);
 		return;
@@ -281,7 +281,9 @@ static bool make_place(struct control_server *server, int fd)
 		control_client_done(&newcomer);
 		return false;
 	}
-	close_full(idle, "too many clients: another user's took this one's place");
+	close_full(
+		idle,
+		"connection closed: too many clients, and another user's client replaced this one");
 	close_client(idle);
 	return true;
 }
@@ -345,7 +347,7 @@ static void close_slow(struct control_client *client)
 {
 	client->server->stats.closed_slow++;
 	if (!control_client_unsent(client)) {
-		tell_client(client, CONTROL_CLOSED, "the request was not whole in time");
+		tell_client(client, CONTROL_CLOSED, "the request was not complete in time");
 		(void)control_client_send(client);
 	}
 	close_client(client);

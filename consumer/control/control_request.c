@@ -369,7 +369,7 @@ int control_request_answer(const struct control_method *methods, void *context,
 	if (r == 1 && jobs >= CONTROL_JOBS_MAX)
 		r = set_error(
 			&error, CONTROL_BUSY,
-			"%u requests that read all processes are in progress: ask again later",
+			"%u requests that read all processes are in progress: try again later",
 			jobs);
 	/* Only a well-formed request can be a notification; a faulty one gets an answer. */
 	if (r != 1)

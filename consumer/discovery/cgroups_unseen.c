@@ -24,28 +24,28 @@ static const struct {
 	const char *so;	  /* the consequence */
 	const char *hint;
 } kinds[] = {
-	[UNSEEN_DIRECTORIES] = { "cgroups_unreadable", "cgroups cannot be looked into",
-				 "what is below them is found only as it starts",
+	[UNSEEN_DIRECTORIES] = { "cgroups_unreadable", "cgroups cannot be read",
+				 "processes below them are found only when they start",
 				 "give the user of the consumer the right to read and search these "
 				 "directories" },
 	[UNSEEN_REST] = { "cgroups_cut", "part of the cgroup hierarchy was left out",
-			  "it has more than 65536 cgroups, or deeper ones than 64 levels: the rest "
-			  "is found only as it starts",
-			  "remove cgroups that nobody uses" },
+			  "it has more than 65536 cgroups, or more than 64 levels: the rest is "
+			  "found only when it starts",
+			  "remove unused cgroups" },
 	[UNSEEN_OCCUPANCY] = { "cgroups_unknown",
-			       "watched cgroups do not tell whether anybody is in them",
-			       "they are watched until the kernel says that they are empty",
+			       "watched cgroups do not show whether they have processes",
+			       "they are watched until the kernel reports that they are empty",
 			       "give the user of the consumer the right to read cgroup.procs and "
 			       "cgroup.threads" },
 	[UNSEEN_ROOT] = { "cgroups_unreadable", "cgroup hierarchy cannot be read",
-			  "cgroups are found only as something starts in them",
+			  "cgroups are found only when a process starts in them",
 			  "see the mount of cgroup2 and its permissions" },
 };
 
 /* For -EBUSY, where no right is missing (cgroup_lookup.h). */
 static const char held_up[] =
-	"the user whose directory that is makes and removes cgroups in it without "
-	"pause, or the machine has no CPU for us: the next scan tries again";
+	"the directory's owner makes and removes cgroups in it without pause, or the agent gets no "
+	"CPU time: the next scan tries again";
 
 _Static_assert(CGROUPS_MAX == 65536, "the words above name the limit");
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == UNSEEN_COUNT_, "a kind has no words");

@@ -25,7 +25,7 @@ static const char *why_no_exe(const struct process *p, bool mapped)
 	if (mapped)
 		return "no mapping of the executable was seen";
 	if (p->wait.walks >= MAPPINGS_QUEUE_WALKS)
-		return "its mappings could not be read: they changed meanwhile";
+		return "its mappings could not be read: they changed in the meantime";
 	return "the process had gone before its mappings were read";
 }
 
@@ -54,7 +54,7 @@ static void write_match(struct discovery *d, struct process *p, const char *foun
 		jsonw_string(&w, "name", runtime.name);
 		jsonw_string(&w, "version", runtime.version[0] ? runtime.version : NULL);
 		if (!runtime.version[0])
-			jsonw_string(&w, "version_reason", "the file names do not say");
+			jsonw_string(&w, "version_reason", "the file names do not contain it");
 		jsonw_string(&w, "how", runtime.how);
 		jsonw_object_end(&w);
 	}

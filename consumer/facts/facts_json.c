@@ -187,7 +187,7 @@ static const char *say_error(int error)
 	case EXDEV:
 		return "its processes are in the root of the v1 hierarchy, which has no limits";
 	case EBUSY:
-		return "the owner of the directory made the lookup wait";
+		return "the owner of the directory delayed the lookup";
 	default:
 		return strerror(-error);
 	}
@@ -215,7 +215,7 @@ static void put_shallow(const struct facts_phases *f, enum facts_source source, 
 		if (row->source == source && row->depth == FACTS_WHOLE && f->has[FACTS_BEGIN] &&
 		    f->at[FACTS_TRIGGER].files & bit && !(f->at[FACTS_BEGIN].files & bit))
 			put_missing(row->name,
-				    "it is read only from the trigger on: many cgroups are watched",
+				    "it is read only after the trigger: many cgroups are watched",
 				    any, w);
 	}
 }

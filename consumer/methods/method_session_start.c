@@ -115,9 +115,9 @@ static int take_params(const struct json_node *params, struct request *ret,
 			 take_number(m, 60000, &q.during_ms) < 0 || q.during_ms < 100)
 			return control_error_fail(
 				error, CONTROL_BAD_PARAMS,
-				"params.%.64s: not such a key, or not such a value; want "
-				"rule or cgroup (strings), pid (number), during_ms (100 to "
-				"60000), reason (string), signals (array of strings)",
+				"params.%.64s: unknown key or wrong value; want rule or cgroup "
+				"(strings), pid (number), during_ms (100 to 60000), reason "
+				"(string), signals (array of strings)",
 				m->key);
 	}
 	if (given != 1)

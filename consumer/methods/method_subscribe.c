@@ -14,10 +14,10 @@ int method_subscribe(void *context, const struct control_peer *peer, const struc
 	uint64_t id;
 
 	if (subscriptions_open(m->subscriptions, peer->connection, clock_mono_ns(), &id) < 0)
-		return control_error_fail(error, CONTROL_HELD,
-					  "%u clients follow the lines already: try again when one "
-					  "has ended",
-					  SUBSCRIPTIONS_MAX);
+		return control_error_fail(
+			error, CONTROL_HELD,
+			"%u clients already follow the lines: try again when one has ended",
+			SUBSCRIPTIONS_MAX);
 	jsonw_object(w, NULL);
 	jsonw_u64(w, "subscription", id);
 	jsonw_u64(w, "buffer_bytes", SUBSCRIPTIONS_BYTES);

@@ -70,7 +70,7 @@ def check_complete(end, load):
     late = "ticks came" in reason
     if "had no memory for them at that moment" in reason and end["lost_share"] < 0.01:
         return
-    check(end["verdict"] == "complete" or late or "looks at its threads were" in reason, f"{end}")
+    check(end["verdict"] == "complete" or late or "off-CPU samples were" in reason, f"{end}")
     few = late and end["ledger"]["oncpu"]["expected"] < FEW_TICKS
     check_figure(end["verdict"] == "complete" or few, f"{end}", load)
 

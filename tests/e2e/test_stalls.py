@@ -173,7 +173,7 @@ def test_slow_upstream(t):
     told.check_said(r"its threads waited \d+ ms for answers of 127\.0\.0\.1:\d+ \([1-4] connections? a thread, the longest "
                     r"for \d+ ms\) in ngx_process_events_and_timers")
     told.check_listed(r"s +1 +socket +ngx_process_events_and_timers < .* answers of 127\.0\.0\.1:\d+")
-    told.check_never("from whom is not known")
+    told.check_never("the peer is not known")
     (row,) = [w for w in told.waits("ngx_process_events_and_timers") if w["wait"] == "socket"]
     check(row["on"]["what"] == "epoll" and row["on"]["peer"] == nginx.peer and not row["idle"], row)
     check(row["on"]["asked"] == 4 and "others" not in row["on"] and row["on"]["opened"] == 4, row)
@@ -231,7 +231,7 @@ def test_database_client(t):
     client.kill()
     told.check_said(r"its threads waited \d+ ms for answers of the unix socket \S+/\.s\.PGSQL\.5432 \(postgres\) in ")
     told.check_listed(r"s +1 +socket +\S+ +answers of the unix socket \S+/\.s\.PGSQL\.5432")
-    told.check_never("from whom is not known")
+    told.check_never("the peer is not known")
     (row,) = [w for w in told.end["waits"] if w.get("on", {}).get("what") == "poll"]
     on = row["on"]
     check(row["wait"] == "socket" and not row["idle"], row)

@@ -46,7 +46,7 @@ def test_looks_budget(t):
     check(ledger["left_out"]["budget"] >= looks["skipped"] * SLEEPERS, f"{ledger}")
     check(ledger["expected"] == ledger["during"]["attempted"] + ledger["left_out"]["budget"], f"{ledger}")
     check(end["verdict"] == "partial" and "--looks-permille 1)" in end["verdict_reason"], f"{end}")
-    share = re.search(r"left out (\d+) of (\d+) passes", end["verdict_reason"])
+    share = re.search(r"skipped (\d+) of (\d+) sampling passes", end["verdict_reason"])
     check(int(share[1]) == looks["skipped"] and int(share[2]) == looks["skipped"] + looks["passes"], f"{end}")
     # Who sleeps all along weighs what it slept while the accounts were kept, however seldom it is looked at.
     asleep = sum(s["weight_ns"] for s in agent.stacks(end["session"], "offcpu") if s["phase"] == "during") / 1e6 / SLEEPERS

@@ -41,7 +41,7 @@ struct oncpu {
 static const char of_a_choice[] =
 	"the CPU time of this choice of processes is not counted by the kernel";
 static const char made_anew[] =
-	"another cgroup of this name was made meanwhile: its CPU time begins at 0";
+	"another cgroup of this name was made in the meantime: its CPU time begins at 0";
 static const char unreadable[] =
 	"cpu.stat of the cgroup could not be read, at the begin or at the end";
 
@@ -369,7 +369,7 @@ static void close_oncpu(struct signal *signal, const struct signal_host *host,
 const struct signal_kind oncpu_kind = {
 	.id = SIGNAL_ONCPU,
 	.stacks_of = STACKS_RUNNING,
-	.auto_why = "auto: what runs on the CPUs explains every resource in part",
+	.auto_why = "auto: running threads explain a part of the stalls on every resource",
 	.is_auto = is_auto,
 	.create = create_oncpu,
 	.destroy = destroy_oncpu,

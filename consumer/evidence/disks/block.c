@@ -171,7 +171,7 @@ static void write_block(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind block_kind = {
 	.id = SIGNAL_BLOCK,
-	.counts = "requests to disks",
+	.counts = "disk requests",
 	.table = "tables of requests",
 	.is_auto = is_auto,
 	.create = create_block,

@@ -348,7 +348,7 @@ static bool lacks_long_waits(const struct long_waits *waits, char reason[LEDGER_
 		 ledger_lost_to_full(l), l->attempted,
 		 l->lost[DROP_LONG_WAITS_FULL]
 			 ? "the table of long waits was full (trocar-loader load --long-waits)"
-			 : "sessions hold as much memory as they may");
+			 : "sessions use all the memory that they may");
 	return true;
 }
 
@@ -359,11 +359,11 @@ static bool lacks_waits(const struct signal *signal, char reason[LEDGER_REASON_B
 
 	if (!waits)
 		return false;
-	if (ledger_say_unrecorded(&waits->ledger, "waits for locks", reason))
+	if (ledger_say_unrecorded(&waits->ledger, "lock waits", reason))
 		return true;
 	if (ledger_lost(&waits->ledger)) {
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " waits for locks are in no line: the table of "
+			 "%" PRIu64 " of %" PRIu64 " lock waits were not recorded: the table of "
 			 "locks was full (trocar-loader load --locks)",
 			 ledger_lost_to_full(&waits->ledger), waits->ledger.attempted);
 		return true;
@@ -374,7 +374,7 @@ static bool lacks_waits(const struct signal *signal, char reason[LEDGER_REASON_B
 	if (!stacks || !ledger_lost(stacks))
 		return false;
 	snprintf(reason, LEDGER_REASON_BYTES,
-		 "%" PRIu64 " of %" PRIu64 " stacks of those that ended waits for locks are lost",
+		 "%" PRIu64 " of %" PRIu64 " stacks of threads that ended lock waits are lost",
 		 ledger_lost(stacks), stacks->attempted);
 	return true;
 }

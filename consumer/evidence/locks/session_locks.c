@@ -263,8 +263,7 @@ static int describe_pattern(const struct lock_waited *l, const char *fn, char *t
 {
 	if (l->pattern == LOCK_PATTERN_HERD)
 		return snprintf(text, space,
-				", woken for it together and without getting it %" PRIu64 " times",
-				l->again);
+				", woken together without getting it %" PRIu64 " times", l->again);
 	return snprintf(text, space, " that %.*s released%s%.200s%s", COMM_BYTES, l->woken[0].comm,
 			fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
 }

@@ -35,7 +35,7 @@ static const char no_memory[] = "there was no memory for the times of reclaim";
 static const char one_process[] =
 	"the kernel side counts reclaim by cgroup, and the session is of some of its processes";
 static const char no_pauses[] =
-	"the tracepoint balance_dirty_pages is not as this version knows it";
+	"the tracepoint balance_dirty_pages has a format that this version does not know";
 
 static struct reclaim *reclaim_of(struct signal *s)
 {
@@ -187,7 +187,7 @@ static void write_reclaim(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind reclaim_kind = {
 	.id = SIGNAL_RECLAIM,
-	.counts = "stretches of reclaim",
+	.counts = "reclaim events",
 	.table = "tables of reclaim",
 	.is_auto = is_auto,
 	.create = create_reclaim,

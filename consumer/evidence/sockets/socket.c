@@ -37,16 +37,16 @@ struct sockets {
 };
 
 static const char not_yet[] = "it has not been attached yet";
-static const char unreadable[] = "what the kernel side tells of sockets cannot be read";
+static const char unreadable[] = "the kernel side's records of sockets cannot be read";
 static const char no_memory[] = "there was no memory for the sockets";
-static const char no_look[] = "no look at the sockets came to its end";
+static const char no_look[] = "no socket snapshot was completed";
 static const char by_rule[] =
-	"the kernel side looks at sockets by cgroup, and the session is of some of its processes";
+	"the kernel side takes socket snapshots by cgroup, and the session is of some of its "
+	"processes";
 static const char one_process[] =
 	"the kernel side counts connections by cgroup, and the session is of one process";
 static const char no_cgroup[] =
-	"on this kernel a socket does not know its cgroup: it was built without "
-	"CONFIG_SOCK_CGROUP_DATA";
+	"on this kernel a socket has no cgroup: it was built without CONFIG_SOCK_CGROUP_DATA";
 
 static struct sockets *sockets_of(struct signal *s)
 {
@@ -274,8 +274,8 @@ static void write_sockets(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind socket_kind = {
 	.id = SIGNAL_SOCKET,
-	.counts = "looks at sockets",
-	.table = "bounds of a look",
+	.counts = "socket snapshots",
+	.table = "limits of a snapshot",
 	.is_auto = is_auto,
 	.create = create_sockets,
 	.destroy = destroy_sockets,

@@ -183,7 +183,7 @@ static void write_switches(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind context_switches_kind = {
 	.id = SIGNAL_SWITCH,
-	.auto_why = "auto: at pressure, what runs on the CPUs and who gives them up",
+	.auto_why = "auto: at pressure, running threads and context switches",
 	.is_auto = is_auto,
 	.create = create_switches,
 	.destroy = destroy_switches,

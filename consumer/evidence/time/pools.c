@@ -131,8 +131,9 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 const struct signal_kind pools_kind = {
 	.id = SIGNAL_POOLS,
 	.counts = "threads",
-	.auto_why = "auto: at a stall, and for who asks, what runs on the CPUs, who gives them up, "
-		    "and what the threads wait for",
+	.auto_why =
+		"auto: at a stall and on request, running threads, context switches and waits of "
+		"threads",
 	.is_auto = is_auto,
 	.settle = accounts_hold_settle,
 	.create = create_pools,

@@ -13,7 +13,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-static const char unreadable[] = "the kernel's counts of who had the CPUs cannot be read";
+static const char unreadable[] =
+	"the kernel's counts of the threads that had the CPUs cannot be read";
 static const char one_process[] =
 	"the kernel side counts it by cgroup, and the session is of one process";
 

@@ -23,7 +23,8 @@ struct runq {
 	struct ledger ledger;
 };
 
-static const char unreadable[] = "the kernel's counts of who had the CPUs cannot be read";
+static const char unreadable[] =
+	"the kernel's counts of the threads that had the CPUs cannot be read";
 static const char no_memory[] = "there was no memory for the waits for a CPU";
 
 static struct runq *runq_of(struct signal *s)

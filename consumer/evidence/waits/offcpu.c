@@ -65,7 +65,7 @@ struct offcpu {
 };
 
 static const char no_pin[] = "the iterator `looks` cannot be read: load again";
-static const char no_expectation[] = "no pass over the threads was made";
+static const char no_expectation[] = "threads were never sampled";
 
 static const char unscaled[] = "the signal pools has no exact times of the threads";
 
@@ -514,9 +514,9 @@ static bool lacks_looks(const struct signal *signal, char reason[LEDGER_REASON_B
 	if (!l->skipped || l->longest_ns * LOOKS_MIN <= l->session_ns)
 		return false;
 	snprintf(reason, LEDGER_REASON_BYTES,
-		 "looks at its threads were up to %llu ms apart in %llu ms, so shorter waits are "
-		 "found by chance: their budget (--looks-permille %" PRIu64 ") left out %" PRIu64
-		 " of %" PRIu64 " passes",
+		 "off-CPU samples were up to %llu ms apart in %llu ms, so shorter waits are found "
+		 "by chance: the budget (--looks-permille %" PRIu64 ") skipped %" PRIu64
+		 " of %" PRIu64 " sampling passes",
 		 (unsigned long long)(l->longest_ns / NSEC_PER_MSEC),
 		 (unsigned long long)(l->session_ns / NSEC_PER_MSEC), l->permille, l->skipped,
 		 l->skipped + l->passes);
@@ -526,7 +526,7 @@ static bool lacks_looks(const struct signal *signal, char reason[LEDGER_REASON_B
 const struct signal_kind offcpu_kind = {
 	.id = SIGNAL_OFFCPU,
 	.stacks_of = STACKS_WAITING,
-	.auto_why = "auto: where threads wait explains what no stack of what ran shows",
+	.auto_why = "auto: waits of threads explain what the stacks of running threads do not show",
 	.is_auto = is_auto,
 	.create = create_offcpu,
 	.destroy = destroy_offcpu,

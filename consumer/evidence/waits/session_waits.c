@@ -358,7 +358,7 @@ int session_waits_idle_clause(const struct session_waits *s, char *text, size_t 
 {
 	const uint8_t state = WAIT_BLOCKED + WAIT_IDLE;
 	const struct session_wait *top = find_top_row(s, is_idle_on_something, state);
-	char unix_says[256] = "from whom is not known";
+	char unix_says[256] = "the peer is not known";
 	bool known;
 
 	if (!top)
@@ -367,10 +367,10 @@ int session_waits_idle_clause(const struct session_waits *s, char *text, size_t 
 		return 0;
 	known = top->on && wait_objects_is_idle_set(top->on);
 	if (top->on && top->on->unix_opened)
-		snprintf(
-			unix_says, sizeof(unix_says),
-			"from whom is not known; %u unix connections were opened there, one to %.108s",
-			top->on->unix_opened, top->on->path);
+		snprintf(unix_says, sizeof(unix_says),
+			 "the peer is not known; %u unix connections were opened there, one to "
+			 "%.108s",
+			 top->on->unix_opened, top->on->path);
 	return snprintf(
 		text, space, "; its threads waited %llu ms for %s, %llu ms of it in %.200s: %s",
 		(unsigned long long)(s->state_ns[state] / NSEC_PER_MSEC),

@@ -19,9 +19,9 @@
 #define NAMES(object) ",\"container\":{" object "}"
 #define RUNTIME(name) "\"runtime\":\"" name "\""
 #define UNIT(name)    "\"unit\":\"" name "\""
-#define UNNAMED                                                                                  \
-	"\"runtime\":null,\"runtime_reason\":\"the cgroup's name says which container, not who " \
-	"runs it\""
+#define UNNAMED                                                                                      \
+	"\"runtime\":null,\"runtime_reason\":\"the cgroup's name identifies the container, not its " \
+	"runtime\""
 
 struct naming {
 	const char *path, *json; /* what is written, without the braces */

@@ -124,7 +124,7 @@ static void test_no_broker(void **state)
 	if (!fake)
 		skip();
 	answer = -ENOTCONN;
-	answer_why = "nobody listens";
+	answer_why = "not listening";
 	w = pressure_testing_watch(when, 1);
 	/* The first refusal holds for all until the next drain. */
 	assert_int_equal(opened, 1);
@@ -133,7 +133,7 @@ static void test_no_broker(void **state)
 	assert_int_equal(fake->a.pressure.scan.every_ns, 100 * NSEC_PER_MSEC);
 	start = fake_last(fake, "watch.start");
 	assert_string_equal(fake_text(start, "follow"), "scan");
-	assert_string_equal(fake_text(start, "follow_reason"), "nobody listens");
+	assert_string_equal(fake_text(start, "follow_reason"), "not listening");
 	pressure_testing_loop(20 * NSEC_PER_MSEC);
 	assert_int_equal(opened, 1);
 	pressure_testing_drained();

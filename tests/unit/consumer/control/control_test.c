@@ -267,7 +267,7 @@ static void test_slow_is_told_and_closed(void **state)
 			break;
 	}
 	assert_in_range(i, 5, 2999);
-	assert_hears(half, "not whole in time");
+	assert_hears(half, "not complete in time");
 	assert_string_equal(hear(half), "");
 	say(idle, CALL "\"stats\",\"id\":1}\n");
 	assert_hears(idle, "3 slow, 0 forbidden, 1 now");

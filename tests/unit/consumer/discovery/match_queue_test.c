@@ -282,7 +282,7 @@ static void test_walk_in_vain(void **state)
 	line = fake_last(fake, "process.match");
 	assert_null(fake_text(line, "exe"));
 	assert_string_equal(fake_text(line, "exe_reason"),
-			    "its mappings could not be read: they changed meanwhile");
+			    "its mappings could not be read: they changed in the meantime");
 }
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

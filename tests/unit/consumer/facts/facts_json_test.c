@@ -137,8 +137,8 @@ static void test_shallow(void **state)
 	says(&p, FACTS_MEMORY,
 	     "{\"source\":\"memory\",\"from\":\"v2\",\"limits\":{},"
 	     "\"phases\":{\"onset\":{\"ms\":1500,\"max\":2}},"
-	     "\"missing\":[{\"file\":\"memory.stat\",\"reason\":\"it is read only from the "
-	     "trigger on: many cgroups are watched\"}]}");
+	     "\"missing\":[{\"file\":\"memory.stat\",\"reason\":\"it is read only after the "
+	     "trigger: many cgroups are watched\"}]}");
 }
 
 static void test_io(void **state)

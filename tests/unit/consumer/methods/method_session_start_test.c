@@ -124,7 +124,7 @@ static void test_params(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(one); i++)
 		expect_refusal(one[i], CONTROL_BAD_PARAMS, "exactly one of");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		expect_refusal(bad[i], CONTROL_BAD_PARAMS, "not such a");
+		expect_refusal(bad[i], CONTROL_BAD_PARAMS, "unknown key or wrong value");
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		expect_refusal(signals[i], CONTROL_BAD_PARAMS, "params.signals: want [\"auto\"]");
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)

@@ -386,7 +386,7 @@ static void test_few_looks(void **state)
 	assert_string_equal(get(end, "verdict"), "partial");
 	assert_non_null(strstr(get(end, "verdict_reason"), "up to 101 ms apart in 1000 ms"));
 	assert_non_null(strstr(get(end, "verdict_reason"),
-			       "(--looks-permille 2) left out 15 of 20 passes"));
+			       "(--looks-permille 2) skipped 15 of 20 sampling passes"));
 	ledger = json_object_object_get(json_object_object_get(end, "ledger"), "offcpu");
 	assert_int_equal(number(json_object_object_get(ledger, "left_out"), "budget"), 45);
 	json_object_put(end);

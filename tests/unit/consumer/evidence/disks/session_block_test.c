@@ -100,7 +100,7 @@ static void test_lines(void **state)
 	line = at(lines, 12);
 	assert_int_equal(number(json_object_object_get(line, "block"), "requests"), 30);
 	assert_string_equal(get(line, "verdict"), "partial");
-	assert_non_null(strstr(get(line, "verdict_reason"), "1 of 33 requests to disks"));
+	assert_non_null(strstr(get(line, "verdict_reason"), "1 of 33 disk requests"));
 	json_object_put(lines);
 	session_result_free(s);
 }

@@ -203,8 +203,8 @@ static void test_headline(void **state)
 	items[0].pattern = LOCK_PATTERN_HERD;
 	items[0].again = 25;
 	assert_true(session_locks_headline(s, NULL, NULL, text, sizeof(text)) > 0);
-	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock, woken for it "
-				  "together and without getting it 25 times");
+	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock, woken "
+				  "together without getting it 25 times");
 	items[0].pattern = LOCK_PATTERN_CONVOY;
 	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
 	items[0] = was;

@@ -98,7 +98,7 @@ static void test_lines(void **state)
 	assert_int_equal(number(json_object_object_get(line, "reclaim"), "throttle_ms"), 3000);
 	assert_int_equal(number(json_object_object_get(line, "reclaim"), "orphans"), 2);
 	assert_string_equal(get(line, "verdict"), "partial");
-	assert_non_null(strstr(get(line, "verdict_reason"), "1 of 33 stretches of reclaim"));
+	assert_non_null(strstr(get(line, "verdict_reason"), "1 of 33 reclaim events"));
 	json_object_put(lines);
 	session_result_free(s);
 }

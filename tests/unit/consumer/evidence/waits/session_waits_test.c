@@ -169,7 +169,7 @@ static void test_idle(void **state)
 	session_waits_add(&s, &stack, &wait);
 	session_waits_idle_clause(&s, text, sizeof(text));
 	assert_string_equal(text, "; its threads waited 5000 ms for work or answers, 2000 ms of it "
-				  "in serve: from whom is not known");
+				  "in serve: the peer is not known");
 	session_waits_done(&s);
 	/* The set was judged; and cut. */
 	for (uint32_t cut = 0; cut < 2; cut++) {
@@ -180,7 +180,7 @@ static void test_idle(void **state)
 		session_waits_add(&s, &stack, &wait);
 		session_waits_idle_clause(&s, text, sizeof(text));
 		assert_string_equal(text, cut ? "; its threads waited 2000 ms for work or answers, "
-						"2000 ms of it in serve: from whom is not known"
+						"2000 ms of it in serve: the peer is not known"
 					      : "; its threads waited 2000 ms for work, 2000 ms of "
 						"it in serve: no TCP connection that was opened "
 						"there waits for an answer");
@@ -208,7 +208,7 @@ static void test_idle_unix(void **state)
 	session_waits_add(&s, &stack, &wait);
 	session_waits_idle_clause(&s, text, sizeof(text));
 	assert_string_equal(text, "; its threads waited 2000 ms for work or answers, 2000 ms of it "
-				  "in serve: from whom is not known; 2 unix connections were "
+				  "in serve: the peer is not known; 2 unix connections were "
 				  "opened there, one to /run/pg.sock");
 	session_waits_done(&s);
 }
