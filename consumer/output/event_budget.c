@@ -30,11 +30,11 @@ static void say_left_out(void *context, const struct line_rule *rule)
 		subject.rule = rules_find(b->log->active->set->rules, rule->name);
 	event_line_error(
 		b->log->lines, &subject, "lines_left_out",
-		"find who starts so many under the rule's name, make the rule narrower, or raise "
-		"--lines-per-minute",
+		"find the program that starts so many processes under the rule's name, make the "
+		"rule narrower, or raise --lines-per-minute",
 		write_left_out, (void *)rule,
-		"lines about processes and watches of rule %s were left out within a minute: it "
-		"may have %llu, and one owner half of what others leave",
+		"lines about processes and watches of rule %s were left out within a minute: its "
+		"limit is %llu, and one owner gets half of the rest",
 		rule->name[0] ? rule->name : "(none)", (unsigned long long)b->lines.max);
 }
 

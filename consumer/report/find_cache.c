@@ -85,8 +85,8 @@ uint64_t find_cache_cold(struct findings_search *s, uint64_t ns)
 	disk_text_say(s->session->disks, a.most->device >> 20, a.most->device & 0xfffff, name);
 	n = strlen(says);
 	snprintf(says + n, sizeof(says) - n,
-		 "; what they read was not in memory yet: %.1f MiB came from %s, %.1f MiB of files "
-		 "stayed in memory, %" PRIu64 " pages were read that had been there before",
+		 "; the data were not in memory yet: %.1f MiB came from %s, %.1f MiB of files "
+		 "stayed in memory, %" PRIu64 " evicted pages were read again",
 		 to_mib(a.most->all.bytes), name, to_mib(kept), again);
 	findings_search_add(s, FINDING_CACHE_COLD, ns, says, &e);
 	return ns;

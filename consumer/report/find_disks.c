@@ -121,8 +121,8 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	ns = (uint64_t)((double)ns * share);
 	say_device(s, n->device, name);
 	snprintf(says, sizeof(says),
-		 "its threads waited %.1f s for %s, of whose time %.250s had %.0f %%: %.1f MiB in "
-		 "%llu requests",
+		 "its threads waited %.1f s for %s while %.250s used %.0f %% of the disk's time: "
+		 "%.1f MiB in %llu requests",
 		 findings_search_seconds(ns), name, n->row.path, share * 100,
 		 (double)n->bytes / (1u << 20), (unsigned long long)n->requests);
 	if (strlen(n->row.path) < sizeof(e.value)) {

@@ -49,7 +49,8 @@ static const struct {
 } patterns[] = {
 	[LOCK_PATTERN_LONG_HOLD] = { FINDING_LOCK_HELD, "each for long", "had" },
 	[LOCK_PATTERN_CONVOY] = { FINDING_LOCK_CONVOY, "many times for a short time", "released" },
-	[LOCK_PATTERN_HERD] = { FINDING_LOCK_HERD, "woken together and most in vain", "released" },
+	[LOCK_PATTERN_HERD] = { FINDING_LOCK_HERD, "woken together, most without effect",
+				"released" },
 };
 
 static void find_lock(struct findings_search *s, const struct lock_waited *l, uint32_t number,

@@ -64,11 +64,10 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 		return 0;
 	share = (double)global_ns(n) / (double)of_ns;
 	ns = (uint64_t)((double)ns * share);
-	snprintf(
-		says, sizeof(says),
-		"its threads waited %.1f s for memory, of which the machine had none left: %.250s had "
-		"%.0f %% of the time in which threads had to look for some",
-		findings_search_seconds(ns), n->row.path, share * 100);
+	snprintf(says, sizeof(says),
+		 "its threads waited %.1f s for memory because the host had none free; %.250s used "
+		 "%.0f %% of all direct-reclaim time",
+		 findings_search_seconds(ns), n->row.path, share * 100);
 	if (strlen(n->row.path) < sizeof(e.value)) {
 		e.key = "neighbour";
 		snprintf(e.value, sizeof(e.value), "%s", n->row.path);
@@ -129,8 +128,8 @@ uint64_t find_memory_pauses(struct findings_search *s, uint64_t ns)
 	disk_text_say(s->session->disks, p->device >> 20, p->device & 0xfffff, disk);
 	n = snprintf(
 		says, sizeof(says),
-		"its threads were held back for %.1f s, in %llu pauses, before they could write "
-		"on: more is written than %s takes",
+		"its writers were throttled for %.1f s, in %llu pauses: more is written than %s "
+		"takes",
 		findings_search_seconds(ns), (unsigned long long)count, disk);
 	say_dirty(s, says + n, sizeof(says) - (size_t)n);
 	findings_search_add(s, FINDING_WRITE_PAUSE, ns, says, &e);

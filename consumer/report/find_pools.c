@@ -17,7 +17,7 @@ static const char *say_wait(uint8_t state)
 		[WAIT_BLOCKED + WAIT_IO] = "for disks and files",
 		[WAIT_BLOCKED + WAIT_MEMORY] = "for memory",
 		[WAIT_BLOCKED + WAIT_LOCK] = "for locks or other threads",
-		[WAIT_BLOCKED + WAIT_SLEEP] = "until a time had come",
+		[WAIT_BLOCKED + WAIT_SLEEP] = "for a timer",
 		[WAIT_BLOCKED + WAIT_PIPE] = "in pipes",
 		[WAIT_BLOCKED + WAIT_SOCKET] = "on sockets",
 		[WAIT_BLOCKED + WAIT_CHILD] = "for other processes to end",
@@ -59,7 +59,7 @@ void find_pools_starved(struct findings_search *s)
 		snprintf(caller, sizeof(caller), " (called by %.100s)", p.busy->caller);
 	snprintf(says, sizeof(says),
 		 "no thread of %.*s was free for new work: %llu of them waited %s, for %llu %% of "
-		 "their time in %.120s%s; when calm %llu %% of it was in %.120s",
+		 "their time in %.120s%s; in the baseline %llu %% of it was in %.120s",
 		 COMM_BYTES, p.busy->pool, (unsigned long long)p.threads, say_wait(p.busy->state),
 		 take_percent(p.busy->ns, p.all_ns), p.busy->fn ? p.busy->fn : "unnamed code",
 		 caller, take_percent(p.calm->calm_ns, p.calm_all_ns),

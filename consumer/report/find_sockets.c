@@ -217,7 +217,7 @@ static void say_way(const struct socket_peer *p, char *says)
 		add_text(says, ", up to %s were not acknowledged",
 			 number_text_bytes(p->most[SOCKET_LEVEL_UNACKED], bytes));
 	if (p->counts[SOCKET_FULL_NS])
-		add_text(says, ", up to %s waited %.1f s for room there",
+		add_text(says, ", up to %s waited %.1f s for space there",
 			 number_text_bytes(p->most[SOCKET_LEVEL_UNSENT], bytes),
 			 findings_search_seconds(p->counts[SOCKET_FULL_NS]));
 }
@@ -315,12 +315,12 @@ static void find_accept_queue(struct findings_search *s, const struct socket_pee
 	session_sockets_address(&p->key, address);
 	looks = p->signs[SOCKET_SIGN_QUEUE_FULL];
 	add_text(says,
-		 "nobody accepted in time at %s: its queue was full in %u of %u looks, with %llu "
-		 "connections, where %u are asked for",
+		 "connections to %s were not accepted in time: its queue was full in %u of %u "
+		 "snapshots, with %llu connections, for a backlog of %u",
 		 address, looks, peers->looks, (unsigned long long)p->most[SOCKET_LEVEL_QUEUE],
 		 p->queue_max);
 	if (p->counts[SOCKET_DROPS])
-		add_text(says, "; %llu times one was dropped, and asked again",
+		add_text(says, "; %llu times a connection was dropped, and tried again",
 			 (unsigned long long)p->counts[SOCKET_DROPS]);
 	if (p->most[SOCKET_LEVEL_SYN_QUEUE])
 		add_text(says, "; %llu more were on their way there",
@@ -339,13 +339,14 @@ static void find_reader(struct findings_search *s, const struct socket_peers *pe
 		return;
 	e = evidence_of(p);
 	name_peer(p, peer);
-	add_text(says,
-		 "what came from %s was not read: up to %s in %llu connection%s, some of it "
-		 "for %.1f s; found in %u of %u looks",
-		 peer, number_text_bytes(p->most[SOCKET_LEVEL_UNREAD], bytes),
-		 (unsigned long long)p->most[SOCKET_LEVEL_CONNECTIONS],
-		 p->most[SOCKET_LEVEL_CONNECTIONS] == 1 ? "" : "s",
-		 (double)p->unread_ms / MSEC_PER_SEC, p->signs[SOCKET_SIGN_UNREAD], peers->looks);
+	add_text(
+		says,
+		"data from %s were not read: up to %s in %llu connection%s, some of it for %.1f s; "
+		"found in %u of %u snapshots",
+		peer, number_text_bytes(p->most[SOCKET_LEVEL_UNREAD], bytes),
+		(unsigned long long)p->most[SOCKET_LEVEL_CONNECTIONS],
+		p->most[SOCKET_LEVEL_CONNECTIONS] == 1 ? "" : "s",
+		(double)p->unread_ms / MSEC_PER_SEC, p->signs[SOCKET_SIGN_UNREAD], peers->looks);
 	say_worst(p, says);
 	findings_search_add(s, FINDING_SLOW_READER,
 			    share_ns(s, peers, p->signs[SOCKET_SIGN_UNREAD]), says, &e);
@@ -363,12 +364,12 @@ static void find_receiver(struct findings_search *s, const struct socket_peers *
 	e = evidence_of(p);
 	name_peer(p, peer);
 	add_text(says,
-		 "%s %s not read what is sent there: up to %s waited here for room there, "
-		 "for %.1f s without any that went; found in %u of %u looks",
+		 "%s %s not read the data sent there: up to %s waited here for space there, for "
+		 "%.1f s without progress; found in %u of %u snapshots",
 		 peer, one ? "does" : "do", number_text_bytes(p->most[SOCKET_LEVEL_UNSENT], bytes),
 		 (double)p->stuck_ms / MSEC_PER_SEC, p->signs[SOCKET_SIGN_STUCK], peers->looks);
 	if (p->counts[SOCKET_FULL_NS])
-		add_text(says, "; its room was used up for %.1f s",
+		add_text(says, "; its receive buffer was full for %.1f s",
 			 findings_search_seconds(p->counts[SOCKET_FULL_NS]));
 	say_worst(p, says);
 	findings_search_add(s, FINDING_SLOW_RECEIVER,

@@ -69,7 +69,7 @@ static const struct {
 	[WAIT_BLOCKED + WAIT_IO] = { "for disks and files", " for " },
 	[WAIT_BLOCKED + WAIT_MEMORY] = { "for memory", " for " },
 	[WAIT_BLOCKED + WAIT_LOCK] = { "for a lock", " held by " },
-	[WAIT_BLOCKED + WAIT_SLEEP] = { "asleep for a time that it gave", " until woken by " },
+	[WAIT_BLOCKED + WAIT_SLEEP] = { "asleep for a timer", " until woken by " },
 	[WAIT_BLOCKED + WAIT_IDLE] = { "for work", " from " },
 	[WAIT_BLOCKED + WAIT_PIPE] = { "in a pipe", " for " },
 	[WAIT_BLOCKED + WAIT_SOCKET] = { "on a socket", " for " },

@@ -228,7 +228,7 @@ static void find_behind(struct findings_search *s)
 		findings_search_add_chain(
 			s, i ? FINDING_PROCESS : FINDING_PIPE, s->part_ns[kinds[i].part], says, &e,
 			chain_links_find(&s->summary->chains, kinds[i].state, NULL), 1,
-			"; meanwhile ");
+			"; in the meantime ");
 	}
 }
 
@@ -253,7 +253,8 @@ static void find_halts(struct findings_search *s)
 		enum finding_cause cause;
 		const char *what;
 	} halts[] = {
-		{ ACCOUNT_STOPPED, FINDING_STOPPED, "stopped by a signal (SIGSTOP or a like one)" },
+		{ ACCOUNT_STOPPED, FINDING_STOPPED,
+		  "stopped by a signal (SIGSTOP or a similar one)" },
 		{ ACCOUNT_TRACED, FINDING_TRACED, "stopped by a tracer" },
 		{ ACCOUNT_FROZEN, FINDING_FROZEN, "frozen with their cgroup (cgroup.freeze)" },
 	};
@@ -298,7 +299,7 @@ static uint64_t find_garbage(struct findings_search *s)
 	    pct < THRESHOLD_GARBAGE_PCT || calm_pct * 2 > pct)
 		return 0;
 	if (sum->count[PHASE_BEFORE])
-		snprintf(calm, sizeof(calm), ", %" PRIu64 " %% when calm", calm_pct);
+		snprintf(calm, sizeof(calm), ", %" PRIu64 " %% in the baseline", calm_pct);
 	snprintf(says, sizeof(says),
 		 "the garbage collector of %s had %" PRIu64
 		 " %% of its CPU time%s, most of it in %s",
@@ -324,8 +325,8 @@ static void find_function(struct findings_search *s, uint64_t garbage_ns)
 	of_ns = of_ns / 100 * (grown.stalled_pct - grown.calm_pct);
 	if (of_ns <= garbage_ns || of_ns * 100 < ms * NSEC_PER_MSEC * THRESHOLD_GREW_PCT)
 		return;
-	snprintf(says, sizeof(says), "%.250s (%.60s) had %u %% of %s, %u %% when calm", grown.fn,
-		 grown.comm, grown.stalled_pct, grown.by_rate ? "a CPU" : "its CPU time",
+	snprintf(says, sizeof(says), "%.250s (%.60s) had %u %% of %s, %u %% in the baseline",
+		 grown.fn, grown.comm, grown.stalled_pct, grown.by_rate ? "a CPU" : "its CPU time",
 		 grown.calm_pct);
 	findings_search_add(s, FINDING_FUNCTION, of_ns, says, &e);
 }
@@ -354,7 +355,7 @@ void session_findings_write(const struct session_result *session,
 	if (!knows && !findings_search_accounts(session) && !lock_waits_of(session->signals) &&
 	    !socket_peers_of(session->signals)) {
 		jsonw_string(w, "findings_reason",
-			     "no signal of the session says how long its threads waited");
+			     "no signal of the session measured how long its threads waited");
 		return;
 	}
 	s.found.certain = complete;

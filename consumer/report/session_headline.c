@@ -24,9 +24,8 @@ static int write_quiet(const struct session_result *s, char *text, size_t space)
 
 	if (tenths % 10)
 		snprintf(part, sizeof(part), ".%u", (unsigned int)(tenths % 10));
-	return snprintf(text, space,
-			"%s used %llu %% of the CPU time that it uses in a usual %llu%s s",
-			s->cgroup, (unsigned long long)(r->cpu_us * 100 / MAX(r->usual_us, 1ULL)),
+	return snprintf(text, space, "%s used %llu %% of its usual CPU time in %llu%s s", s->cgroup,
+			(unsigned long long)(r->cpu_us * 100 / MAX(r->usual_us, 1ULL)),
 			(unsigned long long)tenths / 10, part);
 }
 
@@ -63,16 +62,17 @@ static int write_trigger(const struct session_result *s, char *text, size_t spac
 
 static int write_grown(const struct function_grown *grown, char *text, size_t space)
 {
-	int n = snprintf(text, space, "; of its time on CPU %u %% was in %.200s (%s)",
+	int n = snprintf(text, space, "; %u %% of its time on CPU was in %.200s (%s)",
 			 grown->share_pct, grown->fn, grown->comm);
 
 	if (n < 0 || (size_t)n >= space)
 		return n;
 	if (grown->by_rate)
 		return n + snprintf(text + n, space - (size_t)n,
-				    ": %u %% of a CPU, %u %% when calm", grown->stalled_pct,
+				    ": %u %% of a CPU, %u %% in the baseline", grown->stalled_pct,
 				    grown->calm_pct);
-	return n + snprintf(text + n, space - (size_t)n, ", %u %% when calm", grown->calm_pct);
+	return n +
+	       snprintf(text + n, space - (size_t)n, ", %u %% in the baseline", grown->calm_pct);
 }
 
 /* Writes where the CPU time went. Returns its length. */
@@ -88,7 +88,7 @@ static int write_functions(const struct session_digest *s, const struct session_
 		return write_grown(&grown, text, space);
 	if (!whose)
 		whose = top->detail ? base_name(top->detail) : "unknown module";
-	return snprintf(text, space, "; of its time on CPU %llu %% was in %.200s (%.200s)",
+	return snprintf(text, space, "; %llu %% of its time on CPU was in %.200s (%.200s)",
 			(unsigned long long)(top->weight * 100 / MAX(s->functions.total, 1ULL)),
 			top->name ? top->name : "unnamed code", whose);
 }
@@ -121,9 +121,9 @@ static int write_wait(const struct session_digest *s, const struct session_resul
 	if (n || !is_wait(session))
 		return n;
 	if (!any && waiting && waiting->taken)
-		return snprintf(text, space, "; by looks, its threads waited less than 1 ms for %s",
+		return snprintf(text, space, "; sampled waits for %s: under 1 ms",
 				rules_resource_name(session->reason.when.resource));
-	return snprintf(text, space, "; what waited is not in these stacks, which are of CPU time");
+	return snprintf(text, space, "; the waits are not in these stacks, which are of CPU time");
 }
 
 void session_headline_write(const struct session_digest *s, const struct session_result *session,
@@ -148,7 +148,8 @@ void session_headline_write(const struct session_digest *s, const struct session
 	if (!s->functions.count && running->why)
 		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s", running->why);
 	else if (!s->functions.count)
-		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
+		snprintf(text + n, space - (size_t)n,
+			 "; none of its threads ran on a CPU in this time");
 	else if ((waited || trigger_reason_is_stall(&session->reason)) && session_digest_is_few(s))
 		n += snprintf(text + n, space - (size_t)n,
 			      "; it was on a CPU for %llu ms of %llu ms",

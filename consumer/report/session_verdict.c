@@ -222,8 +222,8 @@ static enum verdict judge_coverage(const struct session_result *s,
 		return say_why(reason, VERDICT_PARTIAL, oncpu->partly);
 	if (s->left_out) {
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu32 " cgroups below this one were not sampled: the line "
-			 "watches_full says why",
+			 "%" PRIu32
+			 " cgroups below this one were not sampled: see the line watches_full",
 			 s->left_out);
 		return VERDICT_PARTIAL;
 	}
@@ -231,12 +231,12 @@ static enum verdict judge_coverage(const struct session_result *s,
 		return VERDICT_PARTIAL;
 	if (s->pre_limit == PRE_EVICTED)
 		return say_why(reason, VERDICT_PARTIAL,
-			       "the recorder's memory held less than the pre-roll that was asked "
-			       "for (--recorder-kib); pre_ms says how much");
+			       "the recorder's memory held less than the requested pre-roll "
+			       "(--recorder-kib): see pre_ms");
 	if (covered_ms * 100 < stalled_ms * EXPLAINED_MIN_PCT) {
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "the evidence stands for %" PRIu64 " ms of %" PRIu64
-			 " ms that were stalled: most of what waited is not in it",
+			 "the evidence covers %" PRIu64 " ms of %" PRIu64
+			 " ms of stalls: most of the waits are not in it",
 			 covered_ms, stalled_ms);
 		return VERDICT_PARTIAL;
 	}
@@ -260,9 +260,9 @@ static enum verdict judge_signals(const struct session_result *s,
 	if (oncpu->why)
 		return say_why(reason, VERDICT_INCONCLUSIVE, oncpu->why);
 	if (missing && signals_asked(s->rule, &s->reason))
-		return say_why(
-			reason, VERDICT_INCONCLUSIVE,
-			"the rule or the request names signals that did not run; session.start says why");
+		return say_why(reason, VERDICT_INCONCLUSIVE,
+			       "the rule or the request names signals that did not run: see "
+			       "session.start");
 	verdict = ledger_verdict(all, &oncpu->taken->phase[PHASE_DURING], oncpu->taken->expected,
 				 reason);
 	return verdict == VERDICT_COMPLETE ? judge_coverage(s, summary, reason) : verdict;

@@ -150,12 +150,10 @@ static void say_missing(struct sampler *s)
 	}
 	log_warning("sampling: %s: %zu of %zu CPUs have no event, continuing without", s->why,
 		    s->n_online - s->n_events, s->n_online);
-	event_line_error(
-		s->lines, NULL, "sampling_missing",
-		"see that trocar-broker.socket is active, or load with --always oncpu",
-		fill_numbers, s,
-		"%zu of %zu CPUs are not sampled: %s; what is watched has no stacks from there",
-		s->n_online - s->n_events, s->n_online, s->why);
+	event_line_error(s->lines, NULL, "sampling_missing",
+			 "start trocar-broker.socket, or load with --always oncpu", fill_numbers, s,
+			 "%zu of %zu CPUs are not sampled: %s; watches have no stacks from there",
+			 s->n_online - s->n_events, s->n_online, s->why);
 }
 
 /*
@@ -348,7 +346,7 @@ enum sampler_by sampler_by(const struct sampler *s, const char **ret_reason)
 	const char *why = NULL;
 
 	if (is_always(s)) {
-		*ret_reason = "loaded with --always oncpu: every CPU ticks, watched or not";
+		*ret_reason = "loaded with --always oncpu: every CPU is sampled, watched or not";
 		return SAMPLER_ALWAYS;
 	}
 	if (s->why || (!s->n_events && !broker_client_there(s->link, &why))) {

@@ -44,9 +44,9 @@ static const char *signals_reason(const struct signal_kind *const *kinds,
 	if (!signals_asked(r->rule, &r->reason))
 		return signals_auto_why(kinds, signals_wanted(kinds, r->rule, &r->reason));
 	if (some_missing(r))
-		return request ? "asked for by the request; what is missing makes the verdict "
+		return request ? "asked for by the request; missing evidence makes the verdict "
 				 "inconclusive"
-			       : "asked for by the rule; what is missing makes the verdict "
+			       : "asked for by the rule; missing evidence makes the verdict "
 				 "inconclusive";
 	return request ? "asked for by the request" : "asked for by the rule";
 }

@@ -24,9 +24,10 @@ void session_result_free(struct session_result *r)
 void session_result_write_pre(const struct session_result *r, struct jsonw *w)
 {
 	static const char *const reasons[] = {
-		[PRE_YOUNG] = "the watch has recorded for no longer, or a session was before",
-		[PRE_UNTICKED] = "the CPUs have been sampled for no longer",
-		[PRE_EVICTED] = "the recorder's memory holds no more (--recorder-kib)",
+		[PRE_YOUNG] =
+			"the watch has not recorded for longer, or another session came before",
+		[PRE_UNTICKED] = "the CPUs have not been sampled for longer",
+		[PRE_EVICTED] = "the recorder's memory was full (--recorder-kib)",
 	};
 
 	jsonw_u64(w, "pre_ms", r->pre_ms);

@@ -151,7 +151,8 @@ enum verdict ledger_verdict(const struct ledger *all, const struct ledger *durin
 	}
 	if (known && lacks_ticks(during->attempted, expected)) {
 		snprintf(ret_reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " ticks came during, and the CPU time calls for %" PRIu64
+			 "%" PRIu64
+			 " ticks came in the phase during, and its CPU time needs %" PRIu64
 			 ": the stacks do not show the rest of it",
 			 during->attempted, expected);
 		return VERDICT_PARTIAL;
@@ -163,8 +164,9 @@ enum verdict ledger_verdict(const struct ledger *all, const struct ledger *durin
 	}
 	if (known && has_more_ticks(during->attempted, expected))
 		snprintf(ret_reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " ticks came during, and the CPU time calls for %" PRIu64
-			 ": weight_ns is too high by that much",
+			 "%" PRIu64
+			 " ticks came in the phase during, and its CPU time needs %" PRIu64
+			 ": weight_ns is too high by the difference",
 			 during->attempted, expected);
 	return VERDICT_COMPLETE;
 }

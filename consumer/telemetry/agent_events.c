@@ -55,18 +55,19 @@ static size_t find_host(const struct host *host, struct feature *f)
 {
 	size_t n = 0;
 
-	f[n++] = (struct feature){ "host_pids", !host->hidden_processes, host->hidden_processes,
-				   "processes outside of this pid namespace, and those that ran "
-				   "before the consumer, are not found; what is watched for them "
-				   "ends at the next scan" };
+	f[n++] = (struct feature){
+		"host_pids", !host->hidden_processes, host->hidden_processes,
+		"processes outside of this pid namespace, and processes that ran before the "
+		"consumer, are not found; their watches end at the next scan"
+	};
 	f[n++] = (struct feature){ "host_cgroups", !host->hidden_cgroups, host->hidden_cgroups,
 				   "cgroups outside of what is mounted are not watched by any "
 				   "rule; a capture by pid finds no cgroup" };
 	f[n++] = (struct feature){
 		"proc_pids", !host->hidden_proc, host->hidden_proc,
-		"a capture by pid finds no process, of v1 controllers no limit is "
-		"known, names of JITs and mount points are not read: remount /proc "
-		"with gid= of a group that the consumer is in"
+		"a capture by pid finds no process, limits of v1 controllers are unknown, names of "
+		"JITs and mount points are not read: remount /proc with gid= of a group that the "
+		"consumer is in"
 	};
 	f[n++] = (struct feature){ "host_clocks", !host->shifted_clocks, host->shifted_clocks,
 				   "samples have the host's times and count as stale" };
@@ -86,39 +87,40 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 	f[n++] = (struct feature){ "psi_wake",
 				   t->pressure->scan.system[RESOURCE_CPU].trigger_fd >= 0,
 				   "no unprivileged trigger on /proc/pressure",
-				   "a timer looks at the system's pressure instead of sleeping" };
+				   "a timer reads the system's pressure all the time" };
 	f[n++] = (struct feature){ "landlock", t->self->landlock_abi > 0,
 				   "the kernel has no Landlock",
-				   "files are closed to the consumer by their modes alone" };
+				   "file modes alone limit the files that the consumer can open" };
 	n += find_host(t->host, f + n);
-	f[n++] = (struct feature){ "open_coded_vma", t->pins->abi.vma_open_coded != 0,
-				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
-				   "mappings are read one by one, and again where they change "
-				   "meanwhile" };
-	f[n++] =
-		(struct feature){ "page_walk", t->pins->abi.page_walk != 0,
-				  "the kernel's map of its memory was not found",
-				  "a library in the place of another is not noticed by stacks, but "
-				  "when the mappings are next read" };
-	f[n++] =
-		(struct feature){ "kernel_rows", t->pins->abi.kernel_rows != 0,
-				  "the kernel has no unwind tables that are known here, or hides "
-				  "where they are",
-				  "the kernel takes its own stacks, at some four times the price" };
+	f[n++] = (struct feature){
+		"open_coded_vma", t->pins->abi.vma_open_coded != 0,
+		"the kernel has no open-coded vma iterator (Linux 6.7 has)",
+		"mappings are read one by one, and again if they change in the meantime"
+	};
+	f[n++] = (struct feature){
+		"page_walk", t->pins->abi.page_walk != 0,
+		"the kernel's map of its memory was not found",
+		"a replaced library is noticed only when the mappings are next read"
+	};
+	f[n++] = (struct feature){
+		"kernel_rows", t->pins->abi.kernel_rows != 0,
+		"the kernel has no unwind tables of a known form, or hides their addresses",
+		"kernel stacks are taken by the kernel's own unwinder, at about four times the cost"
+	};
 	f[n++] = (struct feature){
 		"oom_victims", t->pins->abi.oom_victims != 0,
-		"the kernel does not tell whom it kills (Linux 6.1.129, 6.6.79, 6.8 "
-		"do)",
+		"the kernel does not report OOM victims (needs Linux 6.1.129, 6.6.79 or 6.8)",
 		"there is no line oom, and rules on oom_kill never fire"
 	};
-	f[n++] =
-		(struct feature){ "broker", broker_client_there(t->link, &why), why,
-				  t->pins->abi.cpus_sampled
-					  ? "every CPU ticks always, pressure is followed by scan, "
-					    "files of other mount namespaces are not read"
-					  : "there are no stacks until it answers, pressure is "
-					    "followed by scan, files of other mount namespaces "
-					    "are not read" };
+	f[n++] = (struct feature){
+		"broker", broker_client_there(t->link, &why), why,
+		t->pins->abi.cpus_sampled
+			? "every CPU is sampled all the time, pressure is followed by scan, files "
+			  "of other mount namespaces are not read"
+			: "there are no stacks until it answers, pressure is "
+			  "followed by scan, files of other mount namespaces "
+			  "are not read"
+	};
 	return n;
 }
 
@@ -206,7 +208,7 @@ void agent_events_start(const struct telemetry *t, const struct agent_gap *gap)
 			t->log->lines, NULL, "consumer_gap",
 			"see why the consumer ended; the programs went on until they were idle",
 			NULL, NULL,
-			"an earlier consumer ended without a word: nothing was drained for %llu "
+			"an earlier consumer ended without notice: nothing was drained for %llu "
 			"ms, %zu sessions were cut",
 			(unsigned long long)gap->gap_ms, gap->n_cut);
 }

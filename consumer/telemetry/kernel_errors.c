@@ -22,14 +22,13 @@ static const struct {
 	[ERROR_EVENTS_FULL] = { "events_full", "the events ring had no room",
 				"load with a larger --events-ring-kib; a scan finds what was missed" },
 	[ERROR_USER_STACK] = { "user_stack", "a user stack could not be read",
-			       "the sample counts without it; its quality says so" },
+			       "the sample counts without it; its quality shows that" },
 	[ERROR_KERNEL_STACK] = { "kernel_stack", "a kernel stack could not be read",
-				 "the sample counts without it; its quality says so" },
+				 "the sample counts without it; its quality shows that" },
 	[ERROR_TARGETS_FULL] = { "targets_full", "the table of processes had no room",
 				 "load with a larger --targets" },
 	[ERROR_WATCHES_FULL] = { "watches_full", "a cgroup below a watched one is not sampled",
-				 "load with a larger --watches, or watch fewer cgroups one within "
-				 "the other" },
+				 "load with a larger --watches, or watch fewer nested cgroups" },
 };
 
 static void fill_line(void *context, struct jsonw *w)

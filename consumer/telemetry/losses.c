@@ -51,7 +51,7 @@ static void check_output(struct losses *said)
 		said->write_errors = o.write_errors;
 		event_line_error(
 			t->log->lines, NULL, "output_write",
-			"see the room and the permissions of the output", fill_line, &c,
+			"check the free space and the permissions of the output", fill_line, &c,
 			"writing event lines failed %llu times; whole lines were kept and written "
 			"again",
 			(unsigned long long)c.count);
@@ -65,8 +65,7 @@ static void check_output(struct losses *said)
 			"rotate the file by renaming it and sending SIGHUP; lines before this one are in "
 			"the old file",
 			fill_line, &c,
-			"the output file was deleted, or another one stood at its path; it was opened "
-			"again");
+			"the output file was deleted or replaced; it was opened again");
 	}
 	c = (struct count){ o.dropped_lines - said->dropped_lines, o.last_error };
 	/* The line needs room in the very queue that it reports the losses of. */
@@ -74,7 +73,7 @@ static void check_output(struct losses *said)
 		said->dropped_lines = o.dropped_lines;
 		event_line_error(
 			t->log->lines, NULL, "queue_full",
-			"the reader of the output is too slow or stands still; see --queue-kib",
+			"the reader of the output is too slow or has stopped; see --queue-kib",
 			fill_line, &c, "%llu event lines were dropped whole",
 			(unsigned long long)c.count);
 	}
@@ -92,12 +91,12 @@ static const struct {
 	  "renames of processes, or fillings of cgroups, beyond four of each in a second were not "
 	  "reported" },
 	{ offsetof(struct totals, events_over_quota), "events_over_quota",
-	  "find who starts so many, and make the rule narrower, or load with a larger "
-	  "--events-ring-kib; the scan that follows finds what was missed",
-	  "starts and renames were beyond their user's or cgroup's part of the events ring" },
+	  "find the program that starts so many processes, and make the rule narrower, or load "
+	  "with a larger --events-ring-kib; the scan that follows finds missed processes",
+	  "starts and renames exceeded their user's or cgroup's part of the events ring" },
 	{ offsetof(struct totals, events_shed), "events_shed",
 	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
-	  "discovery events were given up to leave room for starts" },
+	  "discovery events were dropped to leave space for starts" },
 };
 _Static_assert(ARRAY_SIZE(event_rows) == LOSSES_EVENTS, "a row per kind");
 
@@ -204,7 +203,7 @@ static void check_tables(struct losses *said)
 			t->log->lines, NULL, "bad_record",
 			"loader and consumer may be of different builds: run `trocar-loader load "
 			"--replace`",
-			fill_line, &c, "%llu records of the rings were malformed and passed over",
+			fill_line, &c, "%llu records of the rings were malformed and skipped",
 			(unsigned long long)c.count);
 	}
 }

@@ -7,12 +7,11 @@
 #define MINUTES 60
 
 static const struct capture_limit limit_rule = { "budget_rule",
-						 "the rule's budget of the hour has no more left" };
+						 "the rule's budget of the hour is used up" };
 static const struct capture_limit limit_owner = {
-	"budget_owner", "this owner's part of the hour's budget has no more left"
+	"budget_owner", "this owner's part of the hour's budget is used up"
 };
-static const struct capture_limit limit_all = { "budget_all",
-						"the hour's budget has no more left" };
+static const struct capture_limit limit_all = { "budget_all", "the hour's budget is used up" };
 
 static struct budget *budget_of_rule(const struct capture_budget *b)
 {

@@ -39,8 +39,8 @@ void scope_refuse(struct scope *s, const char *path, const struct event_lines *l
 	s->said = true;
 	event_line_error(
 		lines, NULL, "out_of_scope",
-		"make the rules narrower, or load with a --scope that holds it", NULL, NULL,
-		"%s matches a rule and is not watched: it is outside of what the loader allows",
+		"make the rules narrower, or load with a --scope that includes it", NULL, NULL,
+		"%s matches a rule and is not watched: it is outside of the loader's --scope",
 		path);
 }
 

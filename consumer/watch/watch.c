@@ -84,8 +84,8 @@ static void say_full(struct watches *ws)
 		return;
 	event_line_error(
 		ws->log->lines, NULL, "watches_full",
-		"load with a larger --watches, or make the rules narrower; trocar status shows "
-		"who has how many",
+		"load with a larger --watches, or make the rules narrower; trocar status shows the "
+		"owners with the most",
 		write_refused, &ws->refused,
 		"all %u watch slots are taken: further matching cgroups are not watched",
 		ws->pins->abi.slots);

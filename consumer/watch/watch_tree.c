@@ -44,11 +44,12 @@ static void say_failed(struct watches *ws, int error)
 	if (ws->tree.failed_ns && now_ns - ws->tree.failed_ns < FAILED_EVERY_NS)
 		return;
 	ws->tree.failed_ns = now_ns;
-	event_line_error(ws->log->lines, NULL, "watches_full",
-			 "`trocar-loader load --replace` makes the pins anew", NULL, NULL,
-			 "cannot walk the cgroups (%s): those below a watched one, made before it "
-			 "was watched, are not sampled",
-			 strerror(-error));
+	event_line_error(
+		ws->log->lines, NULL, "watches_full",
+		"`trocar-loader load --replace` makes new pins", NULL, NULL,
+		"cannot walk the cgroups (%s): cgroups below a watched one that were made before "
+		"the watch are not sampled",
+		strerror(-error));
 }
 
 /* Returns whether some watch lacks cgroups below it: there may be room now. */

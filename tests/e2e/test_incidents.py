@@ -276,5 +276,5 @@ def test_outage_behind_a_blip(t):
     # A read that waits for longer than the session is in no counter yet: then the report says that it does not know.
     cause = re.search(CAUSES["disk"], told.first)
     check(amount(cause["limit"]) == 4096 and cause["disk"] == disk.name if cause else
-          "what waited is not in these stacks" in row or "its threads waited" in row, f"no cause: {told.report}")
+          "the waits are not in these stacks" in row or "its threads waited" in row, f"no cause: {told.report}")
     told.check_account(witness, "stalled")

@@ -65,7 +65,7 @@ def test_quiet_on_a_lock(t):
     check(said["cpu_ms"] < said["mean_cpu_ms"] / 10, f"{said}")
     check(start["onset_ms"] == said["measured_ms"] and start["pre_ms"] > said["measured_ms"] + 2000, start)
     end = agent.wait("session.end", session=start["session"])
-    check(f"{group.path} used {int(said['share_pct'])} % of the CPU time that it uses in a usual " in end["headline"],
+    check(f"{group.path} used {int(said['share_pct'])} % of its usual CPU time in " in end["headline"],
           end["headline"])
     check("; its threads waited " in end["headline"] and " ms for a lock, " in end["headline"] and
           " of it in handle_request" in end["headline"], end["headline"])
@@ -125,5 +125,5 @@ def test_quiet_postgres(t):
     start = agent.wait("session.start", seconds=(WINDOW_MS + DRAIN_MS) / 1000 + 2, cgroup=service.path)
     check(start["reason"]["quiet"]["share_pct"] < 10, start["reason"])
     end = agent.wait("session.end", session=start["session"])
-    check(" of the CPU time that it uses in a usual " in end["headline"], end["headline"])
+    check(" of its usual CPU time in " in end["headline"], end["headline"])
     check(any(s["comm"] == "postgres" and s["phase"] == "before" for s in agent.stacks(start["session"])), "no calm time")

@@ -219,7 +219,7 @@ def slow_receiver_is_found(t, i):
     end, line = taken["end"], only(taken["lines"], way="accepted", port=port)
     near(line["unsent_bytes"]["most"], shown(port, side="sport")[0]["notsent"], "unsent")
     near(line["full_ns"] / 1e6, end["duration_ms"], "time without room", 0.1)
-    check("does not read what is sent" in first(end)["says"], f"{end['findings']}")
+    check("does not read the data sent" in first(end)["says"], f"{end['findings']}")
     actor.do("(a.close(), l.close())")
     return causes(end)[0] == "slow_receiver"
 

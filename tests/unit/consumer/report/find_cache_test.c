@@ -83,9 +83,9 @@ static void test_cold(void **state)
 	assert_int_equal(ns, 3 * NSEC_PER_SEC);
 	assert_int_equal(f.items[0].ns, ns);
 	assert_non_null(strstr(f.items[0].says,
-			       "what they read was not in memory yet: 100.0 MiB came "
-			       "from 4095:1048575, 98.0 MiB of files stayed in memory, "
-			       "3 pages were read that had been there before"));
+			       "the data were not in memory yet: 100.0 MiB came from "
+			       "4095:1048575, 98.0 MiB of files stayed in memory, "
+			       "3 evicted pages were read again"));
 }
 
 /* It did not stay, it was written and not read, or it had been thrown out before. */

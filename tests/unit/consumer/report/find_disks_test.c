@@ -79,8 +79,8 @@ static void test_neighbour(void **state)
 	assert_int_equal(f.items[0].cause, FINDING_DISK_NEIGHBOUR);
 	assert_int_equal(f.items[0].ns, 3 * NSEC_PER_SEC);
 	assert_string_equal(f.items[0].says,
-			    "its threads waited 3.0 s for 4095:1048575, of whose time /batch had "
-			    "75 %: 300.0 MiB in 300 requests");
+			    "its threads waited 3.0 s for 4095:1048575 while /batch used 75 % of "
+			    "the disk's time: 300.0 MiB in 300 requests");
 	assert_string_equal(f.items[0].evidence.value, "/batch");
 	assert_int_equal(f.items[1].cause, FINDING_DISK);
 	assert_int_equal(f.items[1].ns, NSEC_PER_SEC);

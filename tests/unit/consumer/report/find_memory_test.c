@@ -61,8 +61,8 @@ static void test_neighbour(void **state)
 	assert_int_equal(f.items[0].ns, 3 * NSEC_PER_SEC / 2);
 	assert_string_equal(
 		f.items[0].says,
-		"its threads waited 1.5 s for memory, of which the machine had none left: "
-		"/batch had 75 % of the time in which threads had to look for some");
+		"its threads waited 1.5 s for memory because the host had none free; /batch used "
+		"75 % of all direct-reclaim time");
 	assert_string_equal(f.items[0].evidence.value, "/batch");
 	assert_int_equal(f.items[1].cause, FINDING_MEMORY);
 	assert_int_equal(f.items[1].ns, NSEC_PER_SEC / 2);
@@ -98,8 +98,8 @@ static void test_pauses(void **state)
 	assert_int_equal(f.count, 2);
 	assert_int_equal(f.items[1].cause, FINDING_WRITE_PAUSE);
 	assert_string_equal(f.items[1].says,
-			    "its threads were held back for 0.8 s, in 45 pauses, before they could "
-			    "write on: more is written than 4095:1048575 takes");
+			    "its writers were throttled for 0.8 s, in 45 pauses: more is written "
+			    "than 4095:1048575 takes");
 	assert_int_equal(f.items[0].cause, FINDING_MEMORY);
 	assert_int_equal(io_ns, NSEC_PER_SEC / 4);
 	parts[0].own.time_ns = 5 * NSEC_PER_SEC; /* by more than it waited */

@@ -64,10 +64,9 @@ static void test_says(void **state)
 	assert_int_equal(f->ns, 2500 * NSEC_PER_MSEC);
 	assert_string_equal(
 		f->says,
-		"no thread of worker- was free for new work: 2 of them waited until a time "
-		"had come, for 96 % of their time in call_billing (called by run_tasks); "
-		"when calm 80 % of it was in take_task; up to 12 connections waited to be "
-		"accepted at 10.0.0.5:80");
+		"no thread of worker- was free for new work: 2 of them waited for a timer, for "
+		"96 % of their time in call_billing (called by run_tasks); in the baseline 80 % of "
+		"it was in take_task; up to 12 connections waited to be accepted at 10.0.0.5:80");
 	assert_string_equal(f->evidence.value, "sleep");
 	assert_int_equal(f->evidence.pid, 7);
 	pool_places_done(&summary.pools);

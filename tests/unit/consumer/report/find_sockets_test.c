@@ -139,16 +139,16 @@ static void test_end_that_is_meant(void **state)
 	p.signs[SOCKET_SIGN_STUCK] = 8;
 	p.most[SOCKET_LEVEL_UNSENT] = 8;
 	f = found(&peers, false);
-	has(&f.items[0], "clients of port 80 at 10.0.0.5 do not read what is sent there: up to 8 "
+	has(&f.items[0], "clients of port 80 at 10.0.0.5 do not read the data sent there: up to 8 "
 			 "bytes waited");
 	p.worst = (struct socket_worst){ .tgid = 77, .peer_port = 18999, .comm = "api" };
 	f = found(&peers, false);
-	has(&f.items[0], "10.0.0.5:18999, a client of port 80, does not read what is sent there");
+	has(&f.items[0], "10.0.0.5:18999, a client of port 80, does not read the data sent there");
 	has(&f.items[0], "; the socket is of api, process 77");
 	p.signs[SOCKET_SIGN_STUCK] = 0;
 	p.signs[SOCKET_SIGN_UNREAD] = 8;
 	f = found(&peers, false);
-	has(&f.items[0], "what came from 10.0.0.5:18999, a client of port 80, was not read");
+	has(&f.items[0], "data from 10.0.0.5:18999, a client of port 80, were not read");
 }
 
 /* Clients of this cgroup wait: it lasts for a part of the session. */
@@ -174,7 +174,7 @@ static void test_clients(void **state)
 	assert_int_equal(f.items[0].cause, FINDING_ACCEPT_QUEUE);
 	assert_int_equal(f.items[0].ns, 8 * NSEC_PER_SEC);
 	has(&f.items[0],
-	    "full in 8 of 10 looks, with 129 connections, where 128 are asked for; 40");
+	    "full in 8 of 10 snapshots, with 129 connections, for a backlog of 128; 40");
 	assert_int_equal(f.items[1].cause, FINDING_SLOW_READER);
 	has(&f.items[1], "up to 2.0 KiB in 1 connection,");
 	has(&f.items[1], "api, process 77");

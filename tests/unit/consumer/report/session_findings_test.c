@@ -262,7 +262,7 @@ static void test_halts(void **state)
 		const char *cause, *says;
 	} rows[] = {
 		{ ACCOUNT_STOPPED, "stopped",
-		  "its threads were stopped by a signal (SIGSTOP or a like one) for 2.0 s" },
+		  "its threads were stopped by a signal (SIGSTOP or a similar one) for 2.0 s" },
 		{ ACCOUNT_TRACED, "traced", "its threads were stopped by a tracer for 2.0 s" },
 		{ ACCOUNT_FROZEN, "frozen",
 		  "its threads were frozen with their cgroup (cgroup.freeze) for 2.0 s" },

@@ -63,7 +63,7 @@ static void test_empty(void **state)
 	all = report_testing_finish();
 	assert_int_equal(json_object_array_length(all), 1);
 	assert_string_equal(get(at(all, 0), "verdict"), "complete");
-	assert_non_null(strstr(get(at(all, 0), "headline"), "nothing of it ran"));
+	assert_non_null(strstr(get(at(all, 0), "headline"), "none of its threads ran"));
 	json_object_put(all);
 	session_result_free(s);
 }
