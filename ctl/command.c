@@ -60,7 +60,7 @@ static const struct command {
 	  0,
 	  OPTIONS_COMMON | OPTION_BIT(OPTION_ALL),
 	  calls_status,
-	  "whether the agent is well, what it watches, its last sessions, what it has lost" },
+	  "the health of the agent, its watches, its last sessions, its losses" },
 	{ { "rules", "get" },
 	  NULL,
 	  0,
@@ -74,7 +74,8 @@ static const struct command {
 	  1,
 	  OPTIONS_COMMON | OPTION_BIT(OPTION_OFFLINE) | OPTION_BIT(OPTION_STRICT),
 	  rules_check_call,
-	  "name every fault of a rules file, what is doubtful, and where an agent runs what it would match now; applies nothing" },
+	  "list the faults and warnings of a rules file and, where an agent runs, its matches on "
+	  "this host; applies nothing" },
 	{ { "rules", "set" },
 	  "RULES",
 	  1,
@@ -162,7 +163,7 @@ static const struct command {
 	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_PLACE | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
 		  OPTION_BIT(OPTION_INVERTED),
 	  flamegraph_call,
-	  "stacks of event lines as one SVG file, calm before and during side by side" },
+	  "stacks of event lines as one SVG file, baseline and during side by side" },
 	{ { "html" },
 	  "[FILE...]",
 	  0,
@@ -179,14 +180,15 @@ static const struct command {
 		  OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_SVG) |
 		  OPTION_BIT(OPTION_INVERTED),
 	  diff_call,
-	  "what became more and less from A to B by time; of one file from the calm before to during" },
+	  "functions that grew and shrank from A to B by time; of one file from the baseline to "
+	  "during" },
 	{ { "check" },
 	  NULL,
 	  0,
 	  0,
 	  OPTIONS_COMMON,
 	  loader_check_call,
-	  "what this machine has of what trocar needs; asks no agent" },
+	  "check this machine for the features that trocar needs; asks no agent" },
 	{ { "version" }, NULL, 0, 0, OPTIONS_COMMON, calls_version, "print the version" },
 	{ { "help" },
 	  "[COMMAND]",
@@ -201,7 +203,7 @@ static const struct command {
 	  1,
 	  OPTIONS_HELP,
 	  do_completion,
-	  "print what bash, zsh or fish needs to complete these commands" },
+	  "print the completion script of these commands for bash, zsh or fish" },
 };
 
 /*
@@ -405,8 +407,8 @@ static int replace_files(const struct options *options, const char *command, boo
 	if (!options->last && !options->journal)
 		return COMMAND_FINE;
 	if (files || (options->last && options->journal)) {
-		fprintf(options->err,
-			"trocar: %s: want files, --last or --journal, and one of them\n", command);
+		fprintf(options->err, "trocar: %s: give exactly one of: files, --last, --journal\n",
+			command);
 		return COMMAND_USAGE;
 	}
 	return options->last ? kept_read(options, NULL) : journal_read(options);

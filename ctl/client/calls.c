@@ -44,7 +44,7 @@ char *calls_absence(const struct options *options, int error)
 		what = "not allowed to ask the agent at";
 		advice = "only root and the group trocar-admin may";
 	} else if (error == -ECONNREFUSED) {
-		advice = "it has ended: journalctl -u trocar-consumer says why";
+		advice = "it has ended: see journalctl -u trocar-consumer";
 	}
 	if (asprintf(&text, "%s %s (%s): %s", what, calls_socket(options), strerror(-error),
 		     advice) < 0)
@@ -65,15 +65,16 @@ int calls_explain(const struct options *options, int error)
 			CLIENT_REQUEST_BYTES);
 		return COMMAND_FAILED;
 	case -EPROTO:
-		fprintf(options->err, "trocar: what answers at %s is not the agent\n", path);
+		fprintf(options->err, "trocar: the program that answers at %s is not the agent\n",
+			path);
 		return COMMAND_FAILED;
 	case -ENOMEM:
 		fprintf(options->err, "trocar: no memory\n");
 		return COMMAND_FAILED;
 	case -ETIMEDOUT:
 		fprintf(options->err,
-			"trocar: the agent at %s did not answer within %d s: is the "
-			"service well?\n",
+			"trocar: the agent at %s did not answer within %d s: is the service "
+			"well?\n",
 			path, CLIENT_TIMEOUT_MS / 1000);
 		return COMMAND_UNREACHABLE;
 	default:

@@ -142,7 +142,7 @@ static void find_unseen(const struct json_node *status, struct faults *f)
 	uint64_t unreadable = paths_number(status, "cgroups.unreadable.count");
 
 	if (unreadable && begin_fault(f)) {
-		fprintf(f->out, "%" PRIu64 " cgroup%s cannot be looked into: error ", unreadable,
+		fprintf(f->out, "%" PRIu64 " cgroup%s cannot be read: error ", unreadable,
 			unreadable == 1 ? "" : "s");
 		put_text(status, "cgroups.unreadable.error", f->out);
 		fputs(", for example ", f->out);

@@ -149,8 +149,7 @@ static int judge_found(const struct options *options, const char *name,
 	}
 	if (!found->path[0]) {
 		fprintf(options->err, "trocar: no unit %s runs here%s: systemctl status %s\n", name,
-			found->whole ? "" : ", or it is among the cgroups that cannot be looked at",
-			name);
+			found->whole ? "" : ", or its cgroup cannot be read", name);
 		return COMMAND_FAILED;
 	}
 	fprintf(options->err, "trocar: unit %s is the cgroup %s", name, found->path);
@@ -173,8 +172,9 @@ int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_u
 	if (!unit)
 		return COMMAND_FINE;
 	if (options->cgroup || strchr(unit, '/') || strlen(unit) >= UNIT_BYTES) {
-		fprintf(options->err, "trocar: --unit: want the name of a unit, as nginx.service, "
-				      "and no --cgroup beside it\n");
+		fprintf(options->err,
+			"trocar: --unit: want the name of a unit, as nginx.service, and no "
+			"--cgroup next to it\n");
 		return COMMAND_USAGE;
 	}
 	snprintf(name, sizeof(name), "%s%s", unit, has_suffix(unit) ? "" : ".service");

@@ -52,7 +52,7 @@ static int refuse_beginning(const struct options *options, const struct select *
 static int refuse_nothing(const struct options *options, const struct store *store)
 {
 	if (!store->ids.count) {
-		fputs("trocar: there is no session in what was read\n", options->err);
+		fputs("trocar: there is no session in the lines that were read\n", options->err);
 		return -EINVAL;
 	}
 	if (store->ids.count == 1)

@@ -238,13 +238,14 @@ int input_need_stacks(const struct options *options, const struct input *input)
 	if (input->store.keys.count)
 		return 0;
 	if (input->reader.not_asked) {
-		fputs("trocar: no thread ran on a CPU in what is selected; --signal offcpu has what "
-		      "waited\n",
+		fputs("trocar: no thread ran on a CPU in the selection; --signal offcpu has the "
+		      "waits\n",
 		      options->err);
 		return 0;
 	}
 	if (!input->reader.unselected) {
-		fputs("trocar: the session has no stacks in what was read\n", options->err);
+		fputs("trocar: the session has no stacks in the lines that were read\n",
+		      options->err);
 		return COMMAND_FAILED;
 	}
 	fprintf(options->err, "trocar: no stack is selected, of %" PRIu64 " line%s; there are:\n",

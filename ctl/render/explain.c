@@ -127,7 +127,8 @@ static int print_chain(const struct explained *e, const struct json_node *findin
 	if (!number)
 		return 0;
 	return text_report_chains_one(e->store, e->session, number,
-				      "   for whom they waited, link by link:\n", 5, e->out);
+				      "   the threads that they waited for, link by link:\n", 5,
+				      e->out);
 }
 
 static int print_cause(struct explained *e, const struct json_node *finding, uint64_t all_ms)
@@ -188,7 +189,7 @@ static int print_why(struct explained *e)
 
 	if (!findings) {
 		if (json_node_get(e->end, "findings_reason")) {
-			fputs("why it was is not known: ", e->out);
+			fputs("no cause found: ", e->out);
 			put_value(e->end, "findings_reason", e->out);
 		} else {
 			fputs("no cause recorded: these lines come from an older version", e->out);
@@ -198,13 +199,14 @@ static int print_why(struct explained *e)
 	}
 	text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time);
 	if (!json_node_first(findings) && json_node_get(e->end, "findings_more")) {
-		fputs("why it was is not told: the line had no room for it\n", e->out);
+		fputs("causes omitted: the line was full (trocar-consumer --max-line-bytes)\n",
+		      e->out);
 		return 0;
 	}
 	if (!json_node_first(findings)) {
 		fprintf(e->out,
 			"nothing unusual: its threads waited %s in all, and nothing ran more than "
-			"when calm\n",
+			"in the baseline\n",
 			time);
 		return 0;
 	}
@@ -213,9 +215,10 @@ static int print_why(struct explained *e)
 	if (e->number)
 		print_rest(e, waited_ms);
 	if (r == 0)
-		r = print_causes(e, "running", "\nwhat ran more than when calm:\n", 0);
+		r = print_causes(e, "running", "\nwhat ran more than in the baseline:\n", 0);
 	return r < 0 ? r
-		     : print_causes(e, "session", "\nwhat lasted for so much of the session:\n", 0);
+		     : print_causes(e, "session", "\nwhat lasted for this share of the session:\n",
+				    0);
 }
 
 static int print_head(const struct explained *e)

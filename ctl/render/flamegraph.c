@@ -137,8 +137,8 @@ char *flamegraph_subtitle(const struct view *view, enum view_columns columns)
 	if (!out)
 		return NULL;
 	fprintf(out, "%" PRIu64 " %s", samples,
-		view->wall	       ? "samples and looks"
-		: is_waits_alone(view) ? "looks"
+		view->wall	       ? "samples, on and off CPU"
+		: is_waits_alone(view) ? "off-CPU samples"
 				       : "samples");
 	if (broken)
 		fprintf(out, " (%" PRIu64 " without all of their callers)", broken);

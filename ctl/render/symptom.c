@@ -16,7 +16,7 @@ static void put_value(const struct json_node *object, const char *key, FILE *out
 
 static void put_pressure(const struct json_node *reason, FILE *out)
 {
-	fputs("the kernel says that its tasks stalled on ", out);
+	fputs("the kernel reports that its tasks stalled on ", out);
 	put_value(reason, "resource", out);
 	fputs(" (", out);
 	put_value(reason, "kind", out);
@@ -38,7 +38,7 @@ static void put_stuck(const struct json_node *reason, FILE *out)
 	put_value(reason, "threads", out);
 	fputs(" of its ", out);
 	put_value(reason, "of_threads", out);
-	fputs(" threads stood in one kind of wait (", out);
+	fputs(" threads were in one kind of wait (", out);
 	put_value(reason, "wait", out);
 	fputs(") for ", out);
 	put_value(reason, "measured_ms", out);

@@ -128,7 +128,7 @@ static int print_chain(const struct json_node *chain, unsigned int indent, FILE 
 	if (e == 0)
 		e = print_end(chain, indent, out);
 	if (e == 0 && json_node_is_true(json_node_get(chain, "partial")))
-		fprintf(out, "%*ssome waits are missing in it: the ledger of lock says how many\n",
+		fprintf(out, "%*ssome waits are missing in it: see the ledger of lock\n",
 			(int)indent, "");
 	return e;
 }
@@ -138,8 +138,10 @@ int text_report_chains(const struct store *store, const struct store_session *se
 	const struct store_lines *lines = &session->chains;
 
 	if (lines->count)
-		section_head(out, "wait chains",
-			     "for whom threads waited; each link waited for the one below it");
+		section_head(
+			out, "wait chains",
+			"the threads that threads waited for; each link waited for the one below "
+			"it");
 	for (uint32_t i = 0; i < lines->count; i++) {
 		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 		const struct json_node *chain =

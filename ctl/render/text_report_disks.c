@@ -192,7 +192,7 @@ static int add_disks(const struct store *store, const struct store_session *sess
 	return 0;
 }
 
-/* "  beside it on vda: /batch.slice, 61 % of the disk's time, 3.0 GiB in 3000 requests" */
+/* "  also on vda: /batch.slice, 61 % of the disk's time, 3.0 GiB in 3000 requests" */
 static void print_neighbour(const struct json_node *line, FILE *out)
 {
 	_cleanup_free_ char *device = member_text_value("device", json_node_get(line, "device"));
@@ -203,7 +203,7 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", read_number(line, "others"),
 			text_s(read_number(line, "others")));
 	else
-		fprintf(out, "  beside it on %s: %s, %.0f %% of the disk's time, ",
+		fprintf(out, "  also on %s: %s, %.0f %% of the disk's time, ",
 			device ? device : "-", name ? name : "-",
 			json_node_double(json_node_get(line, "share")) * 100);
 	fprintf(out, "%s in %" PRIu64 " request%s\n", text_bytes(read_number(line, "bytes"), bytes),

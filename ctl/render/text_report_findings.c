@@ -92,7 +92,9 @@ int text_report_findings(const struct store *store, const struct store_session *
 	text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time);
 	if (!json_node_first(json_node_get(end, "findings")) &&
 	    json_node_get(end, "findings_more")) {
-		section_head(out, "findings", "its line had no room for them");
+		section_head(
+			out, "findings",
+			"causes omitted: the line was full (trocar-consumer --max-line-bytes)");
 		return 0;
 	}
 	if (!json_node_first(json_node_get(end, "findings"))) {
@@ -105,9 +107,10 @@ int text_report_findings(const struct store *store, const struct store_session *
 	if (left >= UNEXPLAINED_PCT)
 		fprintf(out, "  %3.0f %%  not explained\n", left);
 	if (e == 0)
-		e = print_findings(end, "running", "  and what ran more than when calm\n", out);
-	if (e == 0)
-		e = print_findings(end, "session", "  and what lasted for so much of the session\n",
+		e = print_findings(end, "running", "  and what ran more than in the baseline\n",
 				   out);
+	if (e == 0)
+		e = print_findings(end, "session",
+				   "  and what lasted for this share of the session\n", out);
 	return e;
 }

@@ -134,8 +134,8 @@ int text_report_functions(struct view *view, const struct tree *tree,
 	for (uint32_t i = 0; i < n_own && i < top; i++)
 		add_function(view, &table, &tree->nodes[TREE_ROOT], &hot.functions[i], &rates);
 	section_head(out, "functions",
-		     "%s during, %" PRIu64 " %s; those that ran most first, with what "
-		     "the kernel did for them",
+		     "%s during, %" PRIu64
+		     " %s; the busiest first, with the kernel's work for them",
 		     n ? n : "-", samples->count[EARLIER], view_phase(view, EARLIER));
 	if (samples->count[DURING] < TEXT_REPORT_FEW_SAMPLES)
 		fprintf(out, "  fewer than %d samples during: the percentages are rough\n",

@@ -34,7 +34,7 @@ static void put_lengths(const struct store_session *session, FILE *out)
 		fprintf(out, "onset: %.1f s, ", onset);
 	fprintf(out, "during: %.1f s\n", (double)session->length_ms[STORE_DURING] / MSEC_PER_SEC);
 	if (onset > 0 && before <= 0)
-		fputs("The pre-roll has no calm time: during is compared with the onset.\n", out);
+		fputs("No baseline before the stall: comparing the capture with the onset.\n", out);
 }
 
 int text_report_head(const struct store *store, const struct store_session *session, FILE *out)

@@ -230,7 +230,7 @@ int text_report_pools(const struct store *store, const struct store_session *ses
 	r = add_pools(store, session, &table, &waits);
 	if (r < 0)
 		return r;
-	section_head(out, "account", "what the time of the threads went to");
+	section_head(out, "account", "the time of the threads, by state");
 	r = text_table_print(&table, 2, out);
 	if (session->pools.count > POOLS_TOP)
 		fprintf(out, "  and %" PRIu32 " more\n", session->pools.count - POOLS_TOP);

@@ -129,7 +129,7 @@ static int print_behind(const struct store *store, const struct store_session *s
 		const char *key, *who;
 	} rest[] = {
 		{ "own_ms", "its cgroup's tasks" },
-		{ "idle_ms", "nobody (the CPU woke up, or cpu.max held it back)" },
+		{ "idle_ms", "no thread (the CPU woke up, or cpu.max held it back)" },
 		{ "moved_ms", "others on a CPU that it was moved from" },
 		{ "unseen_ms", "not known" },
 		{ "unlisted_ms", "cgroups without room in the table" },

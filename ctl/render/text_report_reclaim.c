@@ -93,7 +93,7 @@ static int add_kinds(const struct store *store, const struct store_session *sess
 	return 0;
 }
 
-/* "  beside it: /batch.slice, 812 ms in 90 stretches, 3.0 GiB reclaimed" */
+/* "  other cgroups: /batch.slice, 812 ms in 90 events, 3.0 GiB reclaimed" */
 static void print_neighbour(const struct json_node *line, FILE *out)
 {
 	_cleanup_free_ char *name = neighbour_text(line);
@@ -105,9 +105,9 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", read_number(line, "others"),
 			text_s(read_number(line, "others")));
 	else
-		fprintf(out, "  beside it: %s, ", name ? name : "-");
-	fprintf(out, "%" PRIu64 " ms in %" PRIu64 " stretch%s, %s reclaimed\n", ms,
-		read_number(line, "stretches"), read_number(line, "stretches") == 1 ? "" : "es",
+		fprintf(out, "  other cgroups: %s, ", name ? name : "-");
+	fprintf(out, "%" PRIu64 " ms in %" PRIu64 " event%s, %s reclaimed\n", ms,
+		read_number(line, "stretches"), text_s(read_number(line, "stretches")),
 		text_bytes(read_number(line, "reclaimed_bytes"), bytes));
 }
 
@@ -142,7 +142,7 @@ int text_report_reclaim(const struct store *store, const struct store_session *s
 	r = add_kinds(store, session, &table);
 	if (r < 0)
 		return r;
-	fputs("\nthreads that looked for memory, or had to wait before they wrote on\n", out);
+	fputs("\ndirect reclaim and dirty throttling\n", out);
 	r = text_table_print(&table, 2, out);
 	return r < 0 ? r : print_neighbours(store, session, out);
 }

@@ -91,7 +91,7 @@ static bool is_listener(const struct json_node *line)
 	return json_node_equals(json_node_get(line, "way"), "listens");
 }
 
-/* "  listens at 0.0.0.0:80: at most 129 of 128 wait to be accepted; full in 6 of 9 looks, ..." */
+/* "  listens at 0.0.0.0:80: at most 129 of 128 wait to be accepted; full in 6 of 9 snapshots" */
 static void print_listener(const struct json_node *line, FILE *out)
 {
 	_cleanup_free_ char *name = name_peer(line);
@@ -101,7 +101,7 @@ static void print_listener(const struct json_node *line, FILE *out)
 		")",
 		name ? name : "-", read_most(line, "queue"), read_number(line, "queue_limit"));
 	if (json_node_get(line, "full_looks"))
-		fprintf(out, ", full in %" PRIu64 " of %" PRIu64 " look%s",
+		fprintf(out, ", full in %" PRIu64 " of %" PRIu64 " snapshot%s",
 			read_number(line, "full_looks"), read_number(line, "looks"),
 			text_s(read_number(line, "looks")));
 	if (json_node_get(line, "syn_queue"))
@@ -148,7 +148,7 @@ int text_report_sockets(const struct store *store, const struct store_session *s
 	r = pass_lines(store, session, &table, out);
 	if (r < 0)
 		return r;
-	fputs("\nconnections of TCP; of what waited the most that a look found; SRTT of half of them\n",
+	fputs("\nTCP connections; UNREAD, UNSENT, UNACKED: the most in one snapshot; SRTT: median\n",
 	      out);
 	r = text_table_print(&table, 2, out);
 	return r < 0 ? r : pass_lines(store, session, NULL, out);

@@ -187,8 +187,8 @@ static void put_head(const struct strip *s, uint64_t onset_ms, FILE *out)
 
 	section_head(
 		out, "timeline",
-		"what threads did when; a column is %s, | is the trigger%s; full height is all "
-		"threads of the pool; %s is not looked at",
+		"states of threads over time; a column is %s, | is the trigger%s; full height is "
+		"all threads of the pool; %s is not sampled",
 		text_duration_us((uint64_t)(s->column_ms * 1000), each),
 		onset_ms ? ", ~ the onset" : "", terminal_get()->utf8 ? "\xc2\xb7" : ".");
 	put_ruler(s, onset_ms, out);

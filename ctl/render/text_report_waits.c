@@ -135,7 +135,7 @@ int text_report_waits(const struct store *store, const struct store_session *ses
 	for (; wait; wait = json_node_next(wait))
 		add_wait(&table, wait);
 	looks = json_node_u64(json_node_get(json_node_get(end, "looks"), "passes"));
-	section_head(out, "waits", "of threads, by %" PRIu64 " look%s at them", looks,
-		     text_s(looks));
+	section_head(out, "waits", "of threads, in %" PRIu64 " sampling pass%s", looks,
+		     looks == 1 ? "" : "es");
 	return text_table_print(&table, 2, out);
 }

@@ -295,7 +295,7 @@ static void tell_folders(const struct symbolize *s)
 		path = text_tame(pool_text(&d->paths, d->first - 1),
 				 strlen(pool_text(&d->paths, d->first - 1)));
 	fprintf(s->options->err,
-		"trocar: %" PRIu64 " file%s or folder%s could not be looked at, first %s: %s\n",
+		"trocar: cannot read %" PRIu64 " file%s or folder%s; first %s: %s\n",
 		d->passed_over, text_s(d->passed_over), text_s(d->passed_over), path ? path : "-",
 		strerror(d->first_error));
 }

@@ -123,8 +123,8 @@ static int choose_time(struct view *v, const struct options *options)
 {
 	if (options->count && v->unit != VIEW_NS) {
 		fprintf(options->err,
-			"trocar: --signal wall: want --count ns: samples of what ran and looks at "
-			"what waited do not add up\n");
+			"trocar: --signal wall: want --count ns: on-CPU and off-CPU samples do not "
+			"add up\n");
 		return -EINVAL;
 	}
 	v->unit = VIEW_NS;

@@ -113,7 +113,7 @@ def test_kept_sessions(t):
                         (("explain", "--last"), ""), (("folded", "--last"), ";"), (("flamegraph", "--last"), ids[1]),
                         (("html", "--last"), ids[1])):
         check(part in agent.trocar(*words).stdout, f"{words}")
-    check("one of them" in agent.trocar("report", "--last", "x", expect=2).stderr, "a file beside --last")
+    check("exactly one of" in agent.trocar("report", "--last", "x", expect=2).stderr, "a file beside --last")
     agent.refused(-32602, "session.lines", {"session": "x"})
     check("no lines of a session 0123" in agent.trocar("show", "0123", expect=1).stderr, "a session that was not")
     answer = as_user(agent, "daemon", "session.lines", {})

@@ -48,7 +48,7 @@ def test_starved_pool(t, how, place):
     kept = t.folder / "kept"
     kept.write_bytes(b"".join(agent.raw))
     explained = command(COMMAND, "explain", kept).stdout
-    check("what helps: look at what its threads do in place of taking work" in explained, explained)
+    check("what helps: look at the place where its threads wait instead of taking work" in explained, explained)
 
 
 @pytest.mark.parallel(4)

@@ -152,8 +152,7 @@ static void test_says(void **state)
 	c.end = CHAIN_END_OPEN;
 	session_chains_say(&c, 1, &name, NULL, text, SESSION_CHAINS_BYTES);
 	assert_string_equal(text,
-			    "writer-3 waited 1.7 s for disks and files, which was not over at "
-			    "the end");
+			    "writer-3 waited 1.7 s for disks and files, still waiting at the end");
 	assert_int_equal(session_chains_say(&c, 2, &name, NULL, text, SESSION_CHAINS_BYTES), 0);
 	for (size_t space = 1; space < 200; space++) {
 		memset(text, '!', sizeof(text));

@@ -64,14 +64,14 @@ static void test_unseen(void **state)
 	     "\"example\":\"/u\\u001b[2J\"},\"unknown\":{\"count\":0},"
 	     "\"cut\":true,\"error\":\"EIO\"}}",
 	     false);
-	has("! 3 cgroups cannot be looked into: error EACCES, for example /u\\x1b[2J\n");
+	has("! 3 cgroups cannot be read: error EACCES, for example /u\\x1b[2J\n");
 	has("! the cgroup hierarchy is larger than the agent lists\n");
 	has("! the cgroup hierarchy cannot be read: error EIO\n");
 	show("{\"cgroups\":{\"unreadable\":{\"count\":0},\"unknown\":{"
 	     "\"count\":0},\"cut\":false,\"error\":null}}",
 	     false);
 	assert_null(strstr(text, "! the cgroup"));
-	assert_null(strstr(text, "cannot be looked into"));
+	assert_null(strstr(text, "cannot be read"));
 }
 
 /* Faults are printed before anything else, the worst first; three faults in short, all by --all. */

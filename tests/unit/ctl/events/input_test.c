@@ -102,8 +102,9 @@ static void test_other_programs(void **state)
 			    "or with -o cat\n");
 	events_write("nothing of ours\n");
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FAILED);
-	assert_string_equal(events_err, "trocar: 1 line of other programs: passed over\n"
-					"trocar: there is no session in what was read\n");
+	assert_string_equal(events_err,
+			    "trocar: 1 line of other programs: passed over\n"
+			    "trocar: there is no session in the lines that were read\n");
 }
 
 /* A file that cannot be read to its end costs no other file, and shows in the exit status. */

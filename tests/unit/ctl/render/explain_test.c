@@ -37,7 +37,7 @@ static void test_causes(void **state)
 			    "\"findings\":[" DISK "," FUNCTION "],\"waited_ms\":4100,"
 			    "\"unexplained\":0.39"));
 	has("cart stalled\nsession 0000000000000001, rule rule1");
-	has("\nwhat was noticed: the kernel says that its tasks stalled on io (some) for 434 ms in "
+	has("\nwhat was noticed: the kernel reports that its tasks stalled on io (some) for 434 ms in "
 	    "a window of 2.0 s\n");
 	has("how good the data are: partial, 20 % lost\n");
 	has("\nwhy its threads waited, 4.1 s in all:\n\n"
@@ -46,7 +46,7 @@ static void test_causes(void **state)
 	has("   it rests on: jq -c 'select(.session == \"0000000000000001\" and .type == "
 	    "\"neighbour\" and .signal == \"block\" and .neighbour == \"/it\\u0027s \\\"b\\\"\")' /");
 	has("\nnot explained: 39 % of what they waited (1.5 s)\n");
-	has("\nwhat ran more than when calm:\n\n2. 30 %: perhaps keysCommand grew\n");
+	has("\nwhat ran more than in the baseline:\n\n2. 30 %: perhaps keysCommand grew\n");
 }
 
 /* Each way in which a session begins has its words. */
@@ -56,7 +56,7 @@ static void test_symptoms(void **state)
 	has("noticed: its CPU time fell to 8 % of what is usual for it, over 5.0 s\n");
 	explain(START("\"stuck\":{\"threads\":7,\"of_threads\":8,\"wait\":\"lock\","
 		      "\"measured_ms\":900}") END(""));
-	has("noticed: 7 of its 8 threads stood in one kind of wait (lock) for 900 ms\n");
+	has("noticed: 7 of its 8 threads were in one kind of wait (lock) for 900 ms\n");
 	explain(START("\"request\":{\"uid\":0,\"pid\":5,\"text\":\"p99\"}") END(""));
 	has("noticed: nothing; uid 0 asked for it: p99\n");
 	explain(START("\"exec\":{\"pid\":77,\"comm\":\"job\"}") END(""));
@@ -70,7 +70,7 @@ static void test_nothing(void **state)
 	explain(END(",\"findings\":[],\"waited_ms\":20,\"unexplained\":0"));
 	has("nothing unusual: its threads waited 20 ms in all");
 	explain(END(",\"findings_reason\":\"no signal says\""));
-	has("why it was is not known: no signal says\n");
+	has("no cause found: no signal says\n");
 	explain(END(""));
 	has("no cause recorded: these lines come from an older version");
 	explain(START("\"exec\":{\"pid\":77,\"comm\":\"job\"}"));

@@ -64,12 +64,12 @@ static void test_states(void **state)
 	    "class=\"qc ");
 	has(">lock</text>");
 	has(">several of them</text>");
-	has("10 samples and looks");
+	has("10 samples, on and off CPU");
 	assert_int_equal(count(">socket</text>"), 0);
 	assert_int_equal(count(">kernel</text>"), 0);
 	assert_int_equal(events_command("flamegraph", "--signal", "offcpu", events_file, NULL), 0);
 	has(">lock</text>");
-	has(">6 looks, ");
+	has(">6 off-CPU samples, ");
 	has("<title>[lock]\nbefore: 0 s, 0.0 %\nduring: 200 ms, 40.0 %, itself 200 ms</title><rect "
 	    "class=\"ql ");
 	assert_int_equal(count(">on CPU</text>"), 0);
@@ -147,7 +147,7 @@ static void test_onset_where_nothing_is_calm(void **state)
 			    "trocar: in microseconds per second: onset (0.5 s), during (2.0 s)\n");
 	events_command("report", events_file, NULL);
 	has("before: 0.0 s, onset: 0.5 s, during: 2.0 s\n"
-	    "The pre-roll has no calm time: during is compared with the onset.\n");
+	    "No baseline before the stall: comparing the capture with the onset.\n");
 	has("functions: 4 samples during, 2 onset;");
 	has("DURING   ONSET");
 }
@@ -205,11 +205,13 @@ static void test_nothing_is_no_picture(void **state)
 	events_write("");
 	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FAILED);
 	assert_string_equal(events_out, "");
-	assert_string_equal(events_err, "trocar: there is no session in what was read\n");
+	assert_string_equal(events_err,
+			    "trocar: there is no session in the lines that were read\n");
 	events_write(EVENTS_END("1"));
 	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FAILED);
 	assert_string_equal(events_out, "");
-	assert_string_equal(events_err, "trocar: the session has no stacks in what was read\n");
+	assert_string_equal(events_err,
+			    "trocar: the session has no stacks in the lines that were read\n");
 }
 
 /* 100 frames of which one has a 100,000th: too narrow to draw, and reported. */

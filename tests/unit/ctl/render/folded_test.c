@@ -194,8 +194,8 @@ static void test_what_ran_alone(void **state)
 				 EVENTS_USER("main")));
 	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
 	assert_string_equal(events_out, "");
-	assert_string_equal(events_err, "trocar: no thread ran on a CPU in what is selected; "
-					"--signal offcpu has what waited\n");
+	assert_string_equal(events_err, "trocar: no thread ran on a CPU in the selection; "
+					"--signal offcpu has the waits\n");
 	assert_int_equal(events_command("folded", "--pid", "9", events_file, NULL), COMMAND_FAILED);
 	assert_non_null(strstr(events_err, "no stack is selected, of 1 line; there are:\n"
 					   "  --signal: offcpu\n"));

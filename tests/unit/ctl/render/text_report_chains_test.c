@@ -44,11 +44,11 @@ static void test_report(void **state)
 	snprintf(text, sizeof(text), "%s%s", lines, EVENTS_END("1"));
 	events_write(text);
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\nwait chains: for whom threads waited; each link waited for the one below it\n"
+	has("\nwait chains: the threads that threads waited for; each link waited for the one below it\n"
 	    "  12 threads like api-7 waited 1.9 s: lock\n"
 	    "    wr\\x1biter-3 waited 1.7 s: io, in sync_log, on file wal\n"
 	    "      for jb\\x1bd2, a thread of the kernel\n"
-	    "      some waits are missing in it: the ledger of lock says how many\n"
+	    "      some waits are missing in it: see the ledger of lock\n"
 	    "  web-1 waited 900 ms: condition, lock\n"
 	    "    batch ran 900 ms: 800 ms on a CPU, 99 ms without one\n");
 	events_write(EVENTS_END("1"));
@@ -64,7 +64,7 @@ static void test_explain(void **state)
 	snprintf(text, sizeof(text), "%s%s", lines, END);
 	events_write(text);
 	assert_int_equal(events_command("explain", events_file, NULL), COMMAND_FINE);
-	has("   for whom they waited, link by link:\n"
+	has("   the threads that they waited for, link by link:\n"
 	    "     12 threads like api-7 waited 1.9 s: lock\n"
 	    "       wr\\x1biter-3 waited 1.7 s: io, in sync_log, on file wal\n");
 	has(" and .type == \"chain\" and .chain == 1)' ");

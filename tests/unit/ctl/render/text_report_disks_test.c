@@ -41,7 +41,7 @@ static void test_disks(void **state)
 	has("v\\x1bda  write  1204      4.7 MiB");
 	has("longer");
 	has("2 more");
-	has("  beside it on vda: /batch (uid 5, 40 cgroups), 61 % of the disk's time, 4.0 KiB in 3000 requests\n");
+	has("  also on vda: /batch (uid 5, 40 cgroups), 61 % of the disk's time, 4.0 KiB in 3000 requests\n");
 	has("  and 3 more cgroups: 4.0 KiB in 9 requests\n");
 	assert_null(strstr(events_out, "waits for a CPU"));
 	events_write(EVENTS_END("1"));

@@ -36,10 +36,10 @@ static void test_findings(void **state)
 							     "it waited more") "],"
 									       "\"waited_ms\":2000,\"unexplained\":0.25"));
 	has("findings: why its threads waited 2.0 s\n   75 %  it waited\n"
-	    "  what helps: look at what else uses the disk; read less, or keep more in memory\n"
+	    "  what helps: look at the other users of the disk; read less, or keep more in memory\n"
 	    "   75 %  it waited more\n   25 %  not explained\n"
-	    "  and what lasted for so much of the session\n   75 %  no thread of worker- was free\n"
-	    "  what helps: look at what its threads do in place of taking work");
+	    "  and what lasted for this share of the session\n   75 %  no thread of worker- was free\n"
+	    "  what helps: look at the place where its threads wait instead of taking work");
 }
 
 /* An empty result is reported; a missing search is not. */

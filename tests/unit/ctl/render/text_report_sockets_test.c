@@ -33,17 +33,17 @@ static void test_sockets(void **state)
 						",\"others\":12,\"looks\":9,\"connections\":" LEVEL(
 							"13")) EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\nconnections of TCP; ");
+	has("\nTCP connections; ");
 	has("10.0.0.5:5432  opened    8     2      5");
 	has("4.7 MiB");
 	has("128.0 KiB");
 	has("[::1]:80");
 	has("12 more");
-	has("waited to be accepted (asked for 128), full in 8 of 9 looks, 310 times one was dropped\n");
+	has("waited to be accepted (asked for 128), full in 8 of 9 snapshots, 310 times one was dropped\n");
 	assert_null(strchr(events_out, '\033'));
 	events_write(EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	assert_null(strstr(events_out, "connections of TCP"));
+	assert_null(strstr(events_out, "TCP connections"));
 }
 
 UNIT_TESTS(text_report_sockets)

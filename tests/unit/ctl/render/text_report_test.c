@@ -33,7 +33,7 @@ static void test_whole_session(void **state)
 	    "session 0000000000000001, rule rule1, 2026-11-21T15:59:01 UTC, /c/1\n"
 	    "before: 1.0 s, during: 2.0 s\n"
 	    "\nquality: partial, 1 of 10 samples was lost\n"
-	    "\nsymptom: the kernel says that its tasks stalled on cpu (some) for 434 ms in a "
+	    "\nsymptom: the kernel reports that its tasks stalled on cpu (some) for 434 ms in a "
 	    "window of 1.0 s; its rule asks for at least 400 ms in one window of 1.0 s\n"
 	    "\npressure: as the kernel averages it\n");
 	has("  before          some  1.5      0.2      0.1       1 ms\n"
@@ -45,8 +45,8 @@ static void test_whole_session(void **state)
 	    "  100.0 %  100.0 %  =        25.0 %  main      a\n"
 	    "    0.0 %  100.0 %  =         0.0 %  quiet     a\n"
 	    "  CHANGE is of their time per second; = may be chance\n");
-	has("\nfunctions: 4 samples during, 1 before; those that ran most first, with what the "
-	    "kernel did for them\n"
+	has("\nfunctions: 4 samples during, 1 before; the busiest first, with the kernel's "
+	    "work for them\n"
 	    "  fewer than 30 samples during: the percentages are rough\n");
 	has("\ncall paths: where its threads ran, the heaviest first\n"
 	    "   75.0 %  spin (2) < main\n"
@@ -174,7 +174,7 @@ static void test_pools(void **state)
 			     "\"queue_ns\":0,\"blocked_ns\":{},\"unaccounted_ns\":0,\"open_ns\":0")
 				EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\naccount: what the time of the threads went to\n"
+	has("\naccount: the time of the threads, by state\n"
 	    "  MOST OF IT                          SUM    THREADS  PID  POOL\n"
 	    "  lock 50 %, idle 27 %, running 17 %  6.0 s  8        77   w\\x1brk-\n");
 	has(" 4        -    4 more pools\n");
@@ -365,7 +365,7 @@ static void test_waits(void **state)
 			     "\"threads\":1,\"on\":{\"what\":\"epoll\",\"peer\":"
 			     "\"10.0.0.7:8080\",\"asked\":2}}],\"headline\":\"waited\"}\n");
 	events_command("report", events_file, NULL);
-	has("\nwaits: of threads, by 41 looks at them\n"
+	has("\nwaits: of threads, in 41 sampling passes\n"
 	    "  WAITED  THREADS  FOR        WHERE                      ON\n"
 	    "  1.9 s   1        lock       take_lock < flush < serve  file journal\n"
 	    "  900 ms  3        condition  next_job                   socket to 10.0.0.5:5432\n"

@@ -36,8 +36,8 @@ static void test_strips(void **state)
 				 "\"slots\":10,\"slots_before\":6,\"looks\":[],\"unit_ms\":1,"
 				 "\"blocked\":{\"idle\":[500,500]}") END);
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\ntimeline: what threads did when; a column is 500 ms, | is the trigger, ~ the onset; "
-	    "full height is all threads of the pool; . is not looked at\n"
+	has("\ntimeline: states of threads over time; a column is 500 ms, | is the trigger, ~ the onset; "
+	    "full height is all threads of the pool; . is not sampled\n"
 	    "             ----~~|----\n"
 	    "  w\\x1brk- (77), 4 threads at once\n"
 	    "    running    -   |##\n"
