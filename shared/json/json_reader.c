@@ -100,7 +100,7 @@ static bool pass_escape(struct json_reader *r)
 		return true;
 	}
 	if (r->end - at < 6 || !is_hex(at[2]) || !is_hex(at[3]) || !is_hex(at[4]) || !is_hex(at[5]))
-		return json_reader_refuse(r, "want four hex digits behind \\u");
+		return json_reader_refuse(r, "want four hex digits after \\u");
 	r->at += 6;
 	return true;
 }
@@ -156,7 +156,7 @@ bool json_reader_key(struct json_reader *r, struct json_text *ret_key)
 	if (!read_inside(r, ret_key))
 		return false;
 	if (json_reader_peek(r) != ':')
-		return json_reader_refuse(r, "want : behind the key");
+		return json_reader_refuse(r, "want : after the key");
 	r->at++;
 	return true;
 }
@@ -295,7 +295,7 @@ bool json_reader_end(struct json_reader *r)
 	if (r->fault)
 		return false;
 	json_reader_peek(r);
-	return r->at == r->end || json_reader_refuse(r, "want nothing more behind the value");
+	return r->at == r->end || json_reader_refuse(r, "want nothing after the value");
 }
 
 /* Returns the value of four hex digits, which the reader has checked. */

@@ -220,12 +220,11 @@ static void add_same_match(const struct rules *rules, const struct rules_place *
 				  "has \"%s\" more than once; keep one of them",
 				  get_comm(rules, at));
 	else if (r->n_comms > 1 || same->n_comms > 1)
-		rules_collect_add(c, place,
-				  "has \"%s\", which is in the match of /rules/%u (\"%s\") too, so "
-				  "that \"%s\" could never be chosen for it; must stand in one of "
-				  "them",
-				  get_comm(rules, at), rules->entries[first].rule, same->name,
-				  r->name);
+		rules_collect_add(
+			c, place,
+			"has \"%s\", which is in the match of /rules/%u (\"%s\") too, so that "
+			"\"%s\" could never be chosen for it; must be in one of them",
+			get_comm(rules, at), rules->entries[first].rule, same->name, r->name);
 	else
 		rules_collect_add(c, place,
 				  "is also the match of /rules/%u (\"%s\"), so that \"%s\" could "
@@ -386,8 +385,8 @@ int rules_index_warnings(const struct rules *rules, const struct rules_place *pl
 			continue;
 		rules_collect_add(
 			c, places[i].match,
-			"\"%s\" lies within the prefix of \"%s\" (/rules/%u): what matches both "
-			"goes to \"%s\", the longest match",
+			"\"%s\" is within the prefix of \"%s\" (/rules/%u): processes in both go "
+			"to \"%s\", the longest match",
 			rules->rules[i].name, rules->rules[within[i]].name, within[i],
 			rules->rules[i].name);
 	}

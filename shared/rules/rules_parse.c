@@ -26,9 +26,10 @@ static void take_rules(struct rules_parse_state *p, const struct json_node *valu
 	struct rules *rules = p->rules;
 
 	if (n > RULES_MAX) {
-		rules_collect_add(&p->collect, value,
-				  "has %u rules; must have at most %u (those behind were not read)",
-				  n, RULES_MAX);
+		rules_collect_add(
+			&p->collect, value,
+			"has %u rules; must have at most %u (the further ones were not read)", n,
+			RULES_MAX);
 		n = RULES_MAX;
 	}
 	rules->rules = calloc(MAX(n, 1u), sizeof(*rules->rules));
@@ -82,7 +83,7 @@ static void add_repeated(struct rules_parse_state *p)
 	for (uint32_t i = 0; i < p->tree.count; i++)
 		if (p->tree.nodes[i].repeats)
 			rules_collect_add(&p->collect, &p->tree.nodes[i],
-					  "stands more than once in this object; keep one of them");
+					  "is more than once in this object; keep one of them");
 }
 
 /* Reads every value alone, then compares the rules with each other. */

@@ -335,7 +335,7 @@ static void check_exec(struct rules_parse_state *p, const struct json_node *valu
 	if (r->on_exec && r->cgroup_prefix && !r->n_comms)
 		rules_collect_add(
 			&p->collect, json_node_member(value, "on"),
-			"is \"exec\" without a name to wait for; must stand beside comm or "
+			"is \"exec\" without a name to wait for; must be together with comm or "
 			"comm_prefix in match");
 }
 

@@ -12,7 +12,7 @@ static const struct slip {
 	{ "//", "JSON has no comments; remove this one" },
 	{ "/*", "JSON has no comments; remove this one" },
 	{ "#", "JSON has no comments; remove this one" },
-	{ "'", "want double quotes in place of single ones" },
+	{ "'", "want double quotes instead of single ones" },
 	{ "\xe2\x80\x9c", "want straight double quotes" },
 	{ "\xe2\x80\x9d", "want straight double quotes" },
 };
@@ -47,7 +47,7 @@ void rules_syntax_fault(struct rules_collect *c, const struct json_fault *fault)
 	const char *what = slip ? slip->what : fault->what;
 
 	if (comma != fault->offset)
-		what = "JSON has no comma behind the last member; remove it";
+		what = "JSON has no comma after the last member; remove it";
 	rules_collect_add_at(c, comma, "is not JSON (RFC 8259): %s", what);
 }
 

@@ -131,8 +131,8 @@ static void warn_inherited(const struct rule *r, const struct json_node *rule,
 		rules_collect_add(
 			c, rule,
 			"\"%s\" has a signal without a program in this version from "
-			"/defaults/capture/signals, so each session would be inconclusive; "
-			"must not stand there",
+			"/defaults/capture/signals, so each session would be inconclusive; must "
+			"not be there",
 			r->name);
 }
 
@@ -148,10 +148,11 @@ static void warn_signals(const struct rule *r, const struct json_node *rule,
 	}
 	for (const struct json_node *m = json_node_first(signals); m; m = json_node_next(m))
 		if (rules_signal_bit(m->text, m->bytes) & RULES_SIGNALS_WITHOUT_PROGRAM)
-			rules_collect_add(c, m,
-					  "\"%s\" has no program in this version, so each session "
-					  "of \"%s\" would be inconclusive; must not stand here",
-					  m->text, r->name);
+			rules_collect_add(
+				c, m,
+				"\"%s\" has no program in this version, so each session of \"%s\" "
+				"would be inconclusive; must not be here",
+				m->text, r->name);
 }
 
 /* An empty `when` is meant. */

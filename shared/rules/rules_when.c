@@ -105,8 +105,8 @@ static void settle_quiet(struct rules_parse_state *p, const struct json_node *va
 	if (w->window_ms < RULE_QUIET_WINDOW_MIN_MS)
 		rules_collect_add(
 			&p->collect, json_node_member(value, "window_ms"),
-			"is %u; must be at least %d beside quiet_pct, because CPU time is "
-			"read that often",
+			"is %u; must be at least %d with quiet_pct, because CPU time is read that "
+			"often",
 			w->window_ms, RULE_QUIET_WINDOW_MIN_MS);
 }
 

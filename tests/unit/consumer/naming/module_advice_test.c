@@ -39,10 +39,10 @@ static const struct {
 	  "stacks end in app, which was built without frame pointers: "
 	  "-fno-omit-frame-pointer keeps them" },
 	{ "[anon]", "no_perf_map", true,
-	  "[anon]: in memory without a file, and no /tmp/perf-PID.map names it: what was "
-	  "compiled at run time can be named when the program writes one (a JVM that runs, "
-	  "JDK 17 and later: jcmd PID Compiler.perfmap), what was moved out of its file, as "
-	  "for huge pages, cannot" },
+	  "[anon]: in memory without a file, and no /tmp/perf-PID.map names it: code that was "
+	  "compiled at run time has names when the program writes one (a JVM that runs, JDK 17 and "
+	  "later: jcmd PID Compiler.perfmap), code that was moved out of its file, as for huge "
+	  "pages, has none" },
 	/* The file has none, has some, or has unreadable ones. */
 	{ "/opt/app", NULL, true,
 	  "stacks end in app, which was built without frame pointers: "

@@ -8,7 +8,7 @@ static void assert_warning(const struct parsed *p, size_t i, const char *pointer
 
 	assert_true(i < p->warnings.kept);
 	assert_string_equal(p->warnings.items[i].pointer, pointer);
-	snprintf(part, sizeof(part), "\"%s\" lies within the prefix of \"%s\"", narrow, wide);
+	snprintf(part, sizeof(part), "\"%s\" is within the prefix of \"%s\"", narrow, wide);
 	if (!strstr(p->warnings.items[i].message, part))
 		fail_msg("\"%s\" lacks \"%s\"", p->warnings.items[i].message, part);
 }
@@ -21,7 +21,7 @@ static void keep_prefixes(struct parsed *p)
 	for (size_t i = 0; i < p->warnings.kept; i++) {
 		struct rules_fault *f = &p->warnings.items[i];
 
-		if (strstr(f->message, "lies within the prefix")) {
+		if (strstr(f->message, "is within the prefix")) {
 			p->warnings.items[kept++] = *f;
 			continue;
 		}

@@ -250,7 +250,7 @@ static void an_exec_needs_a_name(void **state)
 	_cleanup_parsed_ struct parsed good = parse_rules(
 		"{\"name\":\"a\",\"on\":\"exec\",\"match\":{\"comm\":\"x\",\"cgroup_prefix\":\"/a\"}}");
 
-	assert_fault(&bad, 0, "/rules/0/on", "beside comm or comm_prefix");
+	assert_fault(&bad, 0, "/rules/0/on", "together with comm or comm_prefix");
 	assert_good(&good);
 }
 
