@@ -152,9 +152,7 @@ static void log_failure(const struct step *step, const struct load *l, int error
 			  l->o->bpf_dir);
 	else
 		log_error("%s %s: %s%s", step->failed, l->what, strerror(-error),
-			  error == -EPERM || error == -EACCES
-				  ? " (trocar-loader check says what is missing)"
-				  : "");
+			  error == -EPERM || error == -EACCES ? " (see trocar-loader check)" : "");
 }
 
 static int run_steps(struct load *l)

@@ -156,7 +156,7 @@ static void say_full(const struct signal *s, char reason[LEDGER_REASON_BYTES])
 			 l->lost[DROP_THREADS_FULL], l->attempted, s->kind->counts);
 	else
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " %s found no room in the %s",
+			 "%" PRIu64 " of %" PRIu64 " %s did not fit into the %s",
 			 ledger_lost_to_full(l), l->attempted, s->kind->counts, s->kind->table);
 }
 

@@ -60,9 +60,11 @@ static size_t find_host(const struct host *host, struct feature *f)
 		"processes outside of this pid namespace, and processes that ran before the "
 		"consumer, are not found; their watches end at the next scan"
 	};
-	f[n++] = (struct feature){ "host_cgroups", !host->hidden_cgroups, host->hidden_cgroups,
-				   "cgroups outside of what is mounted are not watched by any "
-				   "rule; a capture by pid finds no cgroup" };
+	f[n++] = (struct feature){
+		"host_cgroups", !host->hidden_cgroups, host->hidden_cgroups,
+		"cgroups outside of the mounted hierarchy are not watched by any rule; a capture "
+		"by pid finds no cgroup"
+	};
 	f[n++] = (struct feature){
 		"proc_pids", !host->hidden_proc, host->hidden_proc,
 		"a capture by pid finds no process, limits of v1 controllers are unknown, names of "

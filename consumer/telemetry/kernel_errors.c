@@ -17,15 +17,16 @@
 static const struct {
 	const char *code, *what, *hint;
 } kinds[] = {
-	[ERROR_SAMPLES_FULL] = { "samples_full", "the samples ring had no room",
+	[ERROR_SAMPLES_FULL] = { "samples_full", "the samples ring was full",
 				 "load with a larger --samples-ring-kib" },
-	[ERROR_EVENTS_FULL] = { "events_full", "the events ring had no room",
-				"load with a larger --events-ring-kib; a scan finds what was missed" },
+	[ERROR_EVENTS_FULL] = { "events_full", "the events ring was full",
+				"load with a larger --events-ring-kib; a scan finds the missed "
+				"ones" },
 	[ERROR_USER_STACK] = { "user_stack", "a user stack could not be read",
 			       "the sample counts without it; its quality shows that" },
 	[ERROR_KERNEL_STACK] = { "kernel_stack", "a kernel stack could not be read",
 				 "the sample counts without it; its quality shows that" },
-	[ERROR_TARGETS_FULL] = { "targets_full", "the table of processes had no room",
+	[ERROR_TARGETS_FULL] = { "targets_full", "the table of processes was full",
 				 "load with a larger --targets" },
 	[ERROR_WATCHES_FULL] = { "watches_full", "a cgroup below a watched one is not sampled",
 				 "load with a larger --watches, or watch fewer nested cgroups" },

@@ -84,8 +84,8 @@ static const struct {
 	const char *code, *hint, *message; /* after the number */
 } event_rows[] = {
 	{ offsetof(struct totals, events_lost), "events_full",
-	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
-	  "discovery events found no room in their ring" },
+	  "load with a larger --events-ring-kib; the scan that follows finds the missed ones",
+	  "discovery events did not fit into their ring" },
 	{ offsetof(struct totals, events_limited), "events_limited",
 	  "find which process changes so often, and make the rule narrower; the scan that follows finds the last state",
 	  "renames of processes, or fillings of cgroups, beyond four of each in a second were not "
@@ -95,7 +95,7 @@ static const struct {
 	  "with a larger --events-ring-kib; the scan that follows finds missed processes",
 	  "starts and renames exceeded their user's or cgroup's part of the events ring" },
 	{ offsetof(struct totals, events_shed), "events_shed",
-	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
+	  "load with a larger --events-ring-kib; the scan that follows finds the missed ones",
 	  "discovery events were dropped to leave space for starts" },
 };
 _Static_assert(ARRAY_SIZE(event_rows) == LOSSES_EVENTS, "a row per kind");
@@ -163,8 +163,8 @@ static void check_matches(struct losses *said)
 	event_line_error(
 		t->log->lines, NULL, "targets_full",
 		"make the rules narrower, or load with a larger --targets", fill_line, &c,
-		"%llu matched processes found no room in the consumer's table: they are not "
-		"followed until a later scan finds room",
+		"%llu matched processes did not fit into the consumer's table: they are not "
+		"followed until a later scan finds space",
 		(unsigned long long)c.count);
 }
 
@@ -180,7 +180,7 @@ static void check_tables(struct losses *said)
 		event_line_error(
 			t->log->lines, NULL, "targets_full", "load with a larger --targets",
 			fill_line, &c,
-			"%llu samples are of processes that the consumer's table had no room for: "
+			"%llu samples are of processes that did not fit into the consumer's table: "
 			"they count without module names",
 			(unsigned long long)c.count);
 	}

@@ -117,7 +117,7 @@ static bool is_first(const struct completion_command *commands, size_t i)
 /* ---- bash */
 
 static const char bash_head[] =
-	"# What bash completes behind `trocar`: made by `trocar completion bash`.\n"
+	"# Completion of `trocar` for bash: made by `trocar completion bash`.\n"
 	"_trocar_lines() {\n"
 	"\tmapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\")\n"
 	"}\n\n"
@@ -333,7 +333,7 @@ static void zsh_names(const struct completion_command *commands, size_t n, const
 static void print_zsh(const struct completion_command *commands, size_t n, FILE *out)
 {
 	fputs("#compdef trocar\n"
-	      "# What zsh completes behind `trocar`: made by `trocar completion zsh`.\n",
+	      "# Completion of `trocar` for zsh: made by `trocar completion zsh`.\n",
 	      out);
 	zsh_names(commands, n, NULL, out);
 	for (size_t i = 0; i < n; i++)
@@ -359,7 +359,7 @@ static void print_zsh(const struct completion_command *commands, size_t n, FILE 
 /* ---- fish */
 
 static const char fish_head[] =
-	"# What fish completes behind `trocar`: made by `trocar completion fish`.\n"
+	"# Completion of `trocar` for fish: made by `trocar completion fish`.\n"
 	"function __trocar_words\n"
 	"    for word in (commandline -opc)[2..-1]\n"
 	"        string match -q -- '-*' $word; or echo $word\n"

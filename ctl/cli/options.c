@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
 	    .help = "the reason, for the lines (" REASON_TEXT_RIGHT
 		    "); with --rule its cooldown holds"),
 	ROW(TEXT, SIGNALS, signals, "signals", .value = "LIST",
-	    .help = "these signals, with commas between, or auto; else those of the rule"),
+	    .help = "these signals, with commas between, or auto; else the rule's"),
 	ROW(SET, WAIT, wait, "wait",
 	    .help = "wait until the session has ended, and print its headline"),
 	ROW(TEXT, SESSION, session, "session", .value = "ID",

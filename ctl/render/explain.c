@@ -174,7 +174,7 @@ static void print_rest(const struct explained *e, uint64_t waited_ms)
 	double left = json_node_double(json_node_get(e->end, "unexplained"));
 	char time[TEXT_UNIT_BYTES];
 
-	fprintf(e->out, "\nnot explained: %.0f %% of what they waited (%s)\n", 100 * left,
+	fprintf(e->out, "\nnot explained: %.0f %% of their waits (%s)\n", 100 * left,
 		text_duration_us((uint64_t)((double)waited_ms * left) *
 					 (NSEC_PER_MSEC / NSEC_PER_USEC),
 				 time));

@@ -38,7 +38,7 @@ static const struct graph {
 	bool busy; /* threads that wait for work would fill it */
 } graphs[] = {
 	{ "oncpu", "What ran", "", false },
-	{ "offcpu", "What waited", ", without those that waited for work or on a condition", true },
+	{ "offcpu", "What waited", ", without waits for work or on a condition", true },
 };
 
 /* The picture's height, from its own begin. */

@@ -28,7 +28,7 @@ static void put_pressure(const struct json_node *reason, FILE *out)
 
 static void put_quiet(const struct json_node *reason, FILE *out)
 {
-	fprintf(out, "its CPU time fell to %.0f %% of what is usual for it, over ",
+	fprintf(out, "its CPU time fell to %.0f %% of its usual value, over ",
 		json_node_double(json_node_get(reason, "share_pct")));
 	put_value(reason, "measured_ms", out);
 }

@@ -94,7 +94,7 @@ static int print_signals(struct text_report *r)
 		const char *signal, *what;
 		bool busy;
 	} others[] = {
-		{ "offcpu", "its threads waited (not those without work or on a condition)", true },
+		{ "offcpu", "its threads waited (without waits for work or on a condition)", true },
 #define SIGNAL(id, json, help) { json, "the signal " json " took stacks", false },
 #include "shared/abi/signals.def"
 #undef SIGNAL

@@ -80,7 +80,7 @@ static int put_ran(const struct store *store, const struct store_session *sessio
 		const char *key, *text;
 	} places[] = { { "user", "in user mode" },
 		       { "calls", "in system calls" },
-		       { "compat_calls", "in those of 32 bits" },
+		       { "compat_calls", "in system calls of 32 bits" },
 		       { "faults", "in page faults" },
 		       { "interrupts", "in interrupts" },
 		       { "kernel_threads", "of kernel threads" } };

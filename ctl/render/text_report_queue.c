@@ -132,7 +132,7 @@ static int print_behind(const struct store *store, const struct store_session *s
 		{ "idle_ms", "no thread (the CPU woke up, or cpu.max held it back)" },
 		{ "moved_ms", "others on a CPU that it was moved from" },
 		{ "unseen_ms", "not known" },
-		{ "unlisted_ms", "cgroups without room in the table" },
+		{ "unlisted_ms", "cgroups without a row in the table" },
 	};
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	const struct json_node *end = text_report_lines_read(store, session->end, &tree);

@@ -45,7 +45,7 @@ static void test_causes(void **state)
 	    "   what helps: raise IOWeight=");
 	has("   it rests on: jq -c 'select(.session == \"0000000000000001\" and .type == "
 	    "\"neighbour\" and .signal == \"block\" and .neighbour == \"/it\\u0027s \\\"b\\\"\")' /");
-	has("\nnot explained: 39 % of what they waited (1.5 s)\n");
+	has("\nnot explained: 39 % of their waits (1.5 s)\n");
 	has("\nwhat ran more than in the baseline:\n\n2. 30 %: perhaps keysCommand grew\n");
 }
 
@@ -53,7 +53,7 @@ static void test_causes(void **state)
 static void test_symptoms(void **state)
 {
 	explain(START("\"quiet\":{\"share_pct\":8.4,\"measured_ms\":5000}") END(""));
-	has("noticed: its CPU time fell to 8 % of what is usual for it, over 5.0 s\n");
+	has("noticed: its CPU time fell to 8 % of its usual value, over 5.0 s\n");
 	explain(START("\"stuck\":{\"threads\":7,\"of_threads\":8,\"wait\":\"lock\","
 		      "\"measured_ms\":900}") END(""));
 	has("noticed: 7 of its 8 threads were in one kind of wait (lock) for 900 ms\n");

@@ -25,7 +25,7 @@ static void test_page(void **state)
 	has("<!DOCTYPE html>\n");
 	has("<title>/c/1 stalled on cpu for 434 ms</title>");
 	has("<figcaption>What ran</figcaption>");
-	has("<figcaption>What waited, without those that waited for work or on a condition</figcaption>");
+	has("<figcaption>What waited, without waits for work or on a condition</figcaption>");
 	has("<span class=\"c1\">functions</span>");
 	assert_null(strstr(events_out, "<h1>"));
 	events_command("html", "--title", "<b>&", events_file, NULL);

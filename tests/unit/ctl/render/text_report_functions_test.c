@@ -70,7 +70,7 @@ static void test_ran_and_waited(void **state)
 					 EVENTS_USER("queue_pop")) EVENTS_END("1"));
 	events_command("report", events_file, NULL);
 	has("functions: 4 samples during, 1 before");
-	has("\ncall paths: where its threads waited (not those without work or on a condition), the heaviest first\n"
+	has("\ncall paths: where its threads waited (without waits for work or on a condition), the heaviest first\n"
 	    "  100.0 %  take\n");
 	assert_null(strstr(events_out, "rest"));
 	assert_null(strstr(events_out, "queue_pop"));
