@@ -53,7 +53,7 @@ static const struct option_row rows[] = {
 		   .help = "lines about a rule's processes and watches"),
 	OPTION_ROW(NUMBER, ALL, looks_permille, "looks-permille", .value = "N", .min = 1,
 		   .max = 1000, .preset = "10",
-		   .help = "limit of off-CPU sampling by sessions, in thousandths of a CPU"),
+		   .help = "limit of off-CPU sampling by sessions, in 1/1000 of a CPU"),
 	OPTION_ROW(CLEAR, ALL, rules_watch, "no-rules-watch",
 		   .help = "do not reload the rules file when it changes"),
 	OPTION_ROW(TEXT, ALL, symbols_path, "symbols-path", .value = "DIR:DIR",

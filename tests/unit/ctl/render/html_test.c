@@ -91,7 +91,7 @@ static void test_idle(void **state)
 	svg = read_picture(0);
 	assert_non_null(strstr(svg, "<title>take\n"));
 	assert_null(strstr(svg, "nap"));
-	assert_non_null(strstr(svg, ">3 looks, "));
+	assert_non_null(strstr(svg, ">3 off-CPU samples, "));
 	free(svg);
 }
 

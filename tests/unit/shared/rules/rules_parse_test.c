@@ -164,7 +164,7 @@ static const struct bad single_faults[] = {
 	{ "\"when\":[{\"quiet_pct\":50.1}]", "/rules/0/when/0/quiet_pct", "from 0.1 to 50" },
 	{ "\"when\":[{\"quiet_pct\":\"10\"}]", "/rules/0/when/0/quiet_pct", "from 0.1 to 50" },
 	{ "\"when\":[{\"quiet_pct\":10,\"window_ms\":4999}]", "/rules/0/when/0/window_ms",
-	  "is 4999; must be at least 5000 beside quiet_pct" },
+	  "is 4999; must be at least 5000 with quiet_pct" },
 	{ "\"when\":[{\"quiet_pct\":10,\"window_ms\":10001}]", "/rules/0/when/0/window_ms",
 	  "from 500 to 10000" },
 	{ "\"when\":[{\"quiet_pct\":10,\"pressure\":\"cpu\"}]", "/rules/0/when/0",

@@ -146,7 +146,7 @@ static void test_losses(void **state)
 	all = report_testing_finish();
 	assert_int_equal(json_object_array_length(all), 1);
 	assert_string_equal(get(at(all, 0), "verdict"), "partial");
-	assert_non_null(strstr(get(at(all, 0), "verdict_reason"), "2 of 12 waits"));
+	assert_non_null(strstr(get(at(all, 0), "verdict_reason"), "2 of 12 lock waits"));
 	ledger = json_object_object_get(json_object_object_get(at(all, 0), "ledger"), "lock");
 	assert_int_equal(number(json_object_object_get(ledger, "lost"), "locks_full"), 2);
 	json_object_put(all);
@@ -167,8 +167,7 @@ static void test_no_memory(void **state)
 	all = report_testing_finish();
 	assert_string_equal(get(at(all, 0), "verdict"), "partial");
 	reason = get(at(all, 0), "verdict_reason");
-	assert_non_null(
-		strstr(reason, "2 of 12 waits for locks were not recorded: the kernel had"));
+	assert_non_null(strstr(reason, "2 of 12 lock waits were not recorded: the kernel had"));
 	assert_null(strstr(reason, "full"));
 	json_object_put(all);
 	session_result_free(s);
