@@ -317,7 +317,7 @@ void option_table_help(const struct option_table *table, uint64_t users, const c
 		const struct option_row *row = &table->rows[i];
 		char name[64];
 
-		if (!(row->users & users))
+		if (!(row->users & users) || !row->help)
 			continue;
 		snprintf(name, sizeof(name), "--%s%s%s%s%.1s", row->name, row->value ? " " : "",
 			 row->value ? row->value : "", row->letter ? ", -" : "", &row->letter);

@@ -42,7 +42,7 @@ struct option_row {
 	const char *preset;  /* the default, in the form of an argument; NULL: zero */
 	const char *want;    /* of a TEXT or PATH: its valid values, for a fault; NULL: `value` */
 	bool (*check)(const char *value); /* of a TEXT or PATH: is it valid? NULL: always */
-	const char *help;
+	const char *help; /* NULL: the help leaves it out, because it is for tests */
 };
 
 /* A row for a member of the program's `struct options`; further members of the row follow. */
