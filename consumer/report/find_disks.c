@@ -50,11 +50,6 @@ static const struct block_disk *find_slowest(const struct block_requests *all, b
 	return NULL;
 }
 
-static double to_ms(uint64_t ns)
-{
-	return (double)ns / (double)NSEC_PER_MSEC;
-}
-
 /* "; vda did 1204 write requests, half of them in at most 4.2 ms, 99 of 100 in at most 6.3 ms" */
 static void say_disk(const struct findings_search *s, char *says, bool of_sync)
 {
@@ -69,13 +64,13 @@ static void say_disk(const struct findings_search *s, char *says, bool of_sync)
 		return;
 	say_device(s, d->device, name);
 	more = snprintf(says + n, FINDINGS_SAYS_BYTES - n,
-			"; %s did %llu %s requests, half of them in at most %s ms", name,
+			"; %s did %llu %s requests, half of them in at most %s", name,
 			(unsigned long long)d->all.requests, block_requests_op_name(d->op),
-			number_text(to_ms(p50), 3, ms));
+			number_text_time(p50, ms));
 	n += more > 0 ? (size_t)more : 0;
 	if (p99 != UINT64_MAX && n < FINDINGS_SAYS_BYTES)
-		snprintf(says + n, FINDINGS_SAYS_BYTES - n, ", 99 of 100 in at most %s ms",
-			 number_text(to_ms(p99), 3, ms));
+		snprintf(says + n, FINDINGS_SAYS_BYTES - n, ", 99 of 100 in at most %s",
+			 number_text_time(p99, ms));
 }
 
 /* Returns the session's own bytes on the disk. */
@@ -175,10 +170,10 @@ void find_disks_errors(struct findings_search *s)
 	disk_text_name(s->session->disks, d->device >> 20, d->device & 0xfffff, device);
 	snprintf(e.value, sizeof(e.value), "%s", device);
 	snprintf(says, sizeof(says),
-		 "%llu of %llu %s requests to %s ended with an error, after %s ms each in the mean",
+		 "%llu of %llu %s requests to %s ended with an error, after %s each in the mean",
 		 (unsigned long long)d->all.errors, (unsigned long long)d->all.requests,
 		 block_requests_op_name(d->op), name,
-		 number_text(to_ms(d->all.error_ns / d->all.errors), 3, ms));
+		 number_text_time(d->all.error_ns / d->all.errors, ms));
 	/*
 	 * It is reported also where no thread waited for it: a disk that fails is no matter of
 	 * time.
@@ -248,11 +243,10 @@ static int say_syncs(const struct findings_search *s, const struct syncs *sum, u
 
 	return snprintf(says, FINDINGS_SAYS_BYTES,
 			"its threads waited %.1f s until writes were on disk, %llu times, %s a "
-			"second, %s ms each in the mean, most in %s",
+			"second, %s each in the mean, most in %s",
 			findings_search_seconds(ns), (unsigned long long)sum->waits,
 			number_text((double)sum->waits * MSEC_PER_SEC / (double)ms, 3, rate),
-			number_text(to_ms(sum->ns / sum->waits), 3, mean),
-			call_names_get(sum->most));
+			number_text_time(sum->ns / sum->waits, mean), call_names_get(sum->most));
 }
 
 /*

@@ -28,11 +28,6 @@ __attribute__((format(printf, 2, 3))) static void add_text(char *says, const cha
 	va_end(arguments);
 }
 
-static double to_ms(uint64_t ns)
-{
-	return (double)ns / (double)NSEC_PER_MSEC;
-}
-
 /*
  * Writes which end is meant: "10.0.0.5:5432"; of accepted connections, which have the service's own
  * port in their key, "10.0.0.7:41234, a client of port 80", where one of them waits, or "clients of
@@ -206,12 +201,12 @@ static void say_way(const struct socket_peer *p, char *says)
 
 	name_peer(p, peer);
 	if (has_round_trips(p))
-		add_text(says, "; half of the round trips to %s took at most %s ms", peer,
-			 number_text(to_ms(half_ns(p)), 3, ms));
+		add_text(says, "; half of the round trips to %s took at most %s", peer,
+			 number_text_time(half_ns(p), ms));
 	else
 		add_text(says, "; no round trip to %s was measured", peer);
 	if (p->rtt_least_ns)
-		add_text(says, " (the quickest %s ms)", number_text(to_ms(p->rtt_least_ns), 3, ms));
+		add_text(says, " (the quickest %s)", number_text_time(p->rtt_least_ns, ms));
 	say_again(p, says);
 	if (p->most[SOCKET_LEVEL_UNACKED])
 		add_text(says, ", up to %s were not acknowledged",

@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/line_table.h"
 #include "ctl/render/neighbour_text.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
@@ -15,43 +16,12 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-static uint64_t read_number(const struct json_node *line, const char *key)
-{
-	return json_node_u64(json_node_get(line, key));
-}
-
-static void add_time(struct text_table *table, uint64_t ns)
-{
-	char text[TEXT_UNIT_BYTES];
-
-	text_table_add(table, strdup(text_duration_us(ns / NSEC_PER_USEC, text)));
-}
-
-/* A bound of a histogram; the last element has none. */
-static void add_bound(struct text_table *table, const struct json_node *part, const char *key)
-{
-	uint64_t ns = read_number(part, key);
-
-	if (!part)
-		text_table_add(table, strdup(""));
-	else if (!ns)
-		text_table_add(table, strdup("longer"));
-	else
-		add_time(table, ns);
-}
-
-static void add_number(struct text_table *table, uint64_t number)
-{
-	char *text = NULL;
-
-	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
-}
-
 static char *name_others(const struct json_node *line)
 {
 	char *text = NULL;
 
-	return asprintf(&text, "%" PRIu64 " more", read_number(line, "others")) < 0 ? NULL : text;
+	return asprintf(&text, "%" PRIu64 " more", line_table_read(line, "others")) < 0 ? NULL
+											: text;
 }
 
 static void add_disk(struct text_table *table, const struct json_node *line, bool errors)
@@ -64,16 +34,16 @@ static void add_disk(struct text_table *table, const struct json_node *line, boo
 				     : member_text_value("device", json_node_get(line, "device")));
 	text_table_add(table,
 		       others ? strdup("") : member_text_value("op", json_node_get(line, "op")));
-	add_number(table, read_number(line, "requests"));
-	text_table_add(table, strdup(text_bytes(read_number(line, "bytes"), bytes)));
-	add_time(table, read_number(line, "queue_ns"));
-	add_time(table, read_number(line, "service_ns"));
-	add_bound(table, service, "p50");
-	add_bound(table, service, "p99");
-	add_time(table, read_number(line, "longest_ns"));
-	add_number(table, read_number(line, "open"));
+	line_table_number(table, line_table_read(line, "requests"));
+	text_table_add(table, strdup(text_bytes(line_table_read(line, "bytes"), bytes)));
+	line_table_time(table, line_table_read(line, "queue_ns"));
+	line_table_time(table, line_table_read(line, "service_ns"));
+	line_table_bound(table, service, "p50");
+	line_table_bound(table, service, "p99");
+	line_table_time(table, line_table_read(line, "longest_ns"));
+	line_table_number(table, line_table_read(line, "open"));
 	if (errors)
-		add_number(table, read_number(line, "errors"));
+		line_table_number(table, line_table_read(line, "errors"));
 }
 
 /* Writes the words of an array, as " on vda3, nvme0n1p1"; nothing where there is none. */
@@ -112,8 +82,8 @@ static void print_one(const struct json_node *one, bool *any, FILE *out)
 		if (text)
 			fprintf(out, " (%s)", text);
 	}
-	print_words(over, " on ", "device", read_number(one, "over_more"), out);
-	print_words(points, " at ", "mount", read_number(one, "mounts_more"), out);
+	print_words(over, " on ", "device", line_table_read(one, "over_more"), out);
+	print_words(points, " at ", "mount", line_table_read(one, "mounts_more"), out);
 	if (swap)
 		fputs(" for swap", out);
 }
@@ -171,8 +141,8 @@ static bool has_errors(const struct store *store, const struct store_session *se
 	for (uint32_t i = 0; !errors && i < session->disks.count; i++) {
 		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 
-		errors = read_number(text_report_lines_read(store, session->disks.items[i], &tree),
-				     "errors");
+		errors = line_table_read(
+			text_report_lines_read(store, session->disks.items[i], &tree), "errors");
 	}
 	return errors;
 }
@@ -200,14 +170,15 @@ static void print_neighbour(const struct json_node *line, FILE *out)
 	char bytes[TEXT_UNIT_BYTES];
 
 	if (json_node_get(line, "others"))
-		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", read_number(line, "others"),
-			text_s(read_number(line, "others")));
+		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", line_table_read(line, "others"),
+			text_s(line_table_read(line, "others")));
 	else
 		fprintf(out, "  also on %s: %s, %.0f %% of the disk's time, ",
 			device ? device : "-", name ? name : "-",
 			json_node_double(json_node_get(line, "share")) * 100);
-	fprintf(out, "%s in %" PRIu64 " request%s\n", text_bytes(read_number(line, "bytes"), bytes),
-		read_number(line, "requests"), text_s(read_number(line, "requests")));
+	fprintf(out, "%s in %" PRIu64 " request%s\n",
+		text_bytes(line_table_read(line, "bytes"), bytes),
+		line_table_read(line, "requests"), text_s(line_table_read(line, "requests")));
 }
 
 static int print_neighbours(const struct store *store, const struct store_session *session,

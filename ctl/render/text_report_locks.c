@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/line_table.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "ctl/view/labels.h"
@@ -18,29 +19,10 @@
 
 #define LOCKS_TOP 10
 
-static uint64_t read_number(const struct json_node *line, const char *key)
-{
-	return json_node_u64(json_node_get(line, key));
-}
-
-static void add_time(struct text_table *table, uint64_t ns)
-{
-	char text[TEXT_UNIT_BYTES];
-
-	text_table_add(table, strdup(text_duration_us(ns / NSEC_PER_USEC, text)));
-}
-
-static void add_number(struct text_table *table, uint64_t number)
-{
-	char *text = NULL;
-
-	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
-}
-
 /* "+0x28" where the lock is not at the begin of its variable or file, else "". */
 static const char *format_offset(const struct json_node *line, const char *key, char text[32])
 {
-	uint64_t offset = read_number(line, key);
+	uint64_t offset = line_table_read(line, key);
 
 	text[0] = '\0';
 	if (offset)
@@ -68,7 +50,7 @@ static char *name_memory(const struct json_node *line)
 			continue;
 		if (json_node_get(memory, "tid"))
 			return asprintf(&text, " %s of thread %" PRIu64, rows[i].say,
-					read_number(memory, "tid")) < 0
+					line_table_read(memory, "tid")) < 0
 				       ? NULL
 				       : text;
 		return asprintf(&text, " %s%s%s%s", rows[i].say, name ? " " : "", name ? name : "",
@@ -91,7 +73,7 @@ static char *name_lock(const struct json_node *line)
 	int n;
 
 	if (json_node_get(line, "others"))
-		n = asprintf(&text, "%" PRIu64 " more locks", read_number(line, "others"));
+		n = asprintf(&text, "%" PRIu64 " more locks", line_table_read(line, "others"));
 	else if (module)
 		n = asprintf(&text, "%s %s%s in %s", kind ? kind : "-",
 			     symbol    ? symbol
@@ -111,7 +93,7 @@ static char *name_holder(const struct json_node *line)
 	_cleanup_free_ char *by = member_text_value("by", json_node_get(waker, "by"));
 	_cleanup_free_ char *comm = member_text_value("comm", json_node_get(waker, "comm"));
 	_cleanup_free_ char *fn = member_text_value("fn", json_node_get(waker, "fn"));
-	uint64_t all = read_number(line, "wait_ns"), held = read_number(waker, "held_ns");
+	uint64_t all = line_table_read(line, "wait_ns"), held = line_table_read(waker, "held_ns");
 	char *text = NULL;
 
 	if (!waker || !by)
@@ -126,12 +108,12 @@ static void add_lock(void *context, const struct json_node *line)
 {
 	struct text_table *table = context;
 
-	add_time(table, read_number(line, "wait_ns"));
-	add_number(table, read_number(line, "waits"));
-	add_time(table, read_number(json_node_get(line, "longest"), "wait_ns"));
-	add_time(table, read_number(line, "p99_ns"));
-	add_number(table, read_number(line, "threads"));
-	add_number(table, read_number(line, "pid"));
+	line_table_time(table, line_table_read(line, "wait_ns"));
+	line_table_number(table, line_table_read(line, "waits"));
+	line_table_time(table, line_table_read(json_node_get(line, "longest"), "wait_ns"));
+	line_table_time(table, line_table_read(line, "p99_ns"));
+	line_table_number(table, line_table_read(line, "threads"));
+	line_table_number(table, line_table_read(line, "pid"));
 	text_table_add(table, name_lock(line));
 	text_table_add(table, name_holder(line));
 }
@@ -149,8 +131,8 @@ static void print_herd(void *context, const struct json_node *line)
 		"  A thundering herd: each release of %s wakes several of %" PRIu64
 		" threads, and %" PRIu64 " of %" PRIu64
 		" waits were of threads that had just been woken and did not get it.\n",
-		name, read_number(line, "threads"), read_number(line, "again"),
-		read_number(line, "waits"));
+		name, line_table_read(line, "threads"), line_table_read(line, "again"),
+		line_table_read(line, "waits"));
 }
 
 /* Calls `call` with each of the first lines. 0 or -ENOMEM. */

@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/line_table.h"
 #include "ctl/render/neighbour_text.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
@@ -26,11 +27,6 @@ struct octaves {
 	unsigned int first, last; /* that have some */
 	uint64_t most;
 };
-
-static uint64_t read_number(const struct json_node *line, const char *key)
-{
-	return json_node_u64(json_node_get(line, key));
-}
 
 static unsigned int find_octave(uint64_t le_ns)
 {
@@ -117,7 +113,7 @@ static int put_neighbours(const struct store *store, const struct store_session 
 			continue;
 		name = json_node_get(line, "others") ? strdup("other cgroups")
 						     : neighbour_text(line);
-		put_behind(name ? name : "-", read_number(line, "queue_ms"), all_ms, said, out);
+		put_behind(name ? name : "-", line_table_read(line, "queue_ms"), all_ms, said, out);
 	}
 	return 0;
 }
@@ -137,7 +133,7 @@ static int print_behind(const struct store *store, const struct store_session *s
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
 	const struct json_node *runq = json_node_get(end, "runq");
-	uint64_t all_ms = read_number(runq, "wait_ms");
+	uint64_t all_ms = line_table_read(runq, "wait_ms");
 	unsigned int said = 0;
 	int r;
 
@@ -145,7 +141,7 @@ static int print_behind(const struct store *store, const struct store_session *s
 		return -ENOMEM;
 	r = put_neighbours(store, session, all_ms, &said, out);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rest); i++)
-		put_behind(rest[i].who, read_number(runq, rest[i].key), all_ms, &said, out);
+		put_behind(rest[i].who, line_table_read(runq, rest[i].key), all_ms, &said, out);
 	if (said)
 		fputs("\n", out);
 	return r;
@@ -160,8 +156,8 @@ static void print_longest(const struct json_node *line, FILE *out)
 		_cleanup_free_ char *comm = member_text_value("comm", json_node_get(one, "comm"));
 
 		fprintf(out, "%s%s %s (%" PRIu64 ")", i ? ", " : "  longest: ",
-			text_duration_us(read_number(one, "wait_ns") / NSEC_PER_USEC, text),
-			comm ? comm : "-", read_number(one, "tid"));
+			text_duration_us(line_table_read(one, "wait_ns") / NSEC_PER_USEC, text),
+			comm ? comm : "-", line_table_read(one, "tid"));
 		if (i == LONGEST_MAX - 1 || !json_node_next(one))
 			fputs("\n", out);
 	}
@@ -171,13 +167,13 @@ static void print_longest(const struct json_node *line, FILE *out)
 static void print_head(const struct json_node *line, FILE *out)
 {
 	char sum[TEXT_UNIT_BYTES], half[TEXT_UNIT_BYTES], most[TEXT_UNIT_BYTES];
-	uint64_t p99 = read_number(line, "p99");
+	uint64_t p99 = line_table_read(line, "p99");
 
 	section_head(out, "waits for a CPU",
 		     "%" PRIu64 ", %s in all; half of them at most %s, 99 of 100 %s%s",
-		     read_number(line, "count"),
-		     text_duration_us(read_number(line, "sum") / NSEC_PER_USEC, sum),
-		     text_duration_us(read_number(line, "p50") / NSEC_PER_USEC, half),
+		     line_table_read(line, "count"),
+		     text_duration_us(line_table_read(line, "sum") / NSEC_PER_USEC, sum),
+		     text_duration_us(line_table_read(line, "p50") / NSEC_PER_USEC, half),
 		     p99 ? "at most " : "longer",
 		     p99 ? text_duration_us(p99 / NSEC_PER_USEC, most) : "");
 }

@@ -8,43 +8,25 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/line_table.h"
 #include "ctl/render/neighbour_text.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-static uint64_t read_number(const struct json_node *line, const char *key)
-{
-	return json_node_u64(json_node_get(line, key));
-}
-
-static void add_number(struct text_table *table, uint64_t number)
-{
-	char *text = NULL;
-
-	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
-}
-
-static void add_time(struct text_table *table, uint64_t ns)
-{
-	char text[TEXT_UNIT_BYTES];
-
-	text_table_add(table, strdup(text_duration_us(ns / NSEC_PER_USEC, text)));
-}
-
 /* A bound of a histogram; the last element has none, and the rest and no stretches neither. */
 static void add_bound(struct text_table *table, const struct json_node *line, const char *key)
 {
-	uint64_t ns = read_number(line, key);
+	uint64_t ns = line_table_read(line, key);
 
 	if (ns)
-		add_time(table, ns);
+		line_table_time(table, ns);
 	else
-		text_table_add(table,
-			       strdup(read_number(line, "count") && !json_node_get(line, "others")
-					      ? "longer"
-					      : ""));
+		text_table_add(table, strdup(line_table_read(line, "count") &&
+							     !json_node_get(line, "others")
+						     ? "longer"
+						     : ""));
 }
 
 /* "throttle on vda" */
@@ -57,7 +39,7 @@ static char *name_kind(const struct json_node *line)
 	int n;
 
 	if (json_node_get(line, "others"))
-		n = asprintf(&text, "%" PRIu64 " more", read_number(line, "others"));
+		n = asprintf(&text, "%" PRIu64 " more", line_table_read(line, "others"));
 	else
 		n = asprintf(&text, "%s%s%s", kind ? kind : "-", on ? " on " : "",
 			     on && device ? device : "");
@@ -69,13 +51,13 @@ static void add_kind(struct text_table *table, const struct json_node *line)
 	char bytes[TEXT_UNIT_BYTES];
 
 	text_table_add(table, name_kind(line));
-	add_number(table, read_number(line, "count"));
-	add_time(table, read_number(line, "time_ns"));
+	line_table_number(table, line_table_read(line, "count"));
+	line_table_time(table, line_table_read(line, "time_ns"));
 	add_bound(table, line, "p50");
 	add_bound(table, line, "p99");
-	add_time(table, read_number(line, "longest_ns"));
-	add_number(table, read_number(line, "open"));
-	text_table_add(table, strdup(text_bytes(read_number(line, "reclaimed_bytes"), bytes)));
+	line_table_time(table, line_table_read(line, "longest_ns"));
+	line_table_number(table, line_table_read(line, "open"));
+	text_table_add(table, strdup(text_bytes(line_table_read(line, "reclaimed_bytes"), bytes)));
 }
 
 static int add_kinds(const struct store *store, const struct store_session *session,
@@ -97,18 +79,18 @@ static int add_kinds(const struct store *store, const struct store_session *sess
 static void print_neighbour(const struct json_node *line, FILE *out)
 {
 	_cleanup_free_ char *name = neighbour_text(line);
-	uint64_t ms = read_number(line, "direct_ms") + read_number(line, "limit_ms") +
-		      read_number(line, "compaction_ms") + read_number(line, "throttle_ms");
+	uint64_t ms = line_table_read(line, "direct_ms") + line_table_read(line, "limit_ms") +
+		      line_table_read(line, "compaction_ms") + line_table_read(line, "throttle_ms");
 	char bytes[TEXT_UNIT_BYTES];
 
 	if (json_node_get(line, "others"))
-		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", read_number(line, "others"),
-			text_s(read_number(line, "others")));
+		fprintf(out, "  and %" PRIu64 " more cgroup%s: ", line_table_read(line, "others"),
+			text_s(line_table_read(line, "others")));
 	else
 		fprintf(out, "  other cgroups: %s, ", name ? name : "-");
 	fprintf(out, "%" PRIu64 " ms in %" PRIu64 " event%s, %s reclaimed\n", ms,
-		read_number(line, "stretches"), text_s(read_number(line, "stretches")),
-		text_bytes(read_number(line, "reclaimed_bytes"), bytes));
+		line_table_read(line, "stretches"), text_s(line_table_read(line, "stretches")),
+		text_bytes(line_table_read(line, "reclaimed_bytes"), bytes));
 }
 
 static int print_neighbours(const struct store *store, const struct store_session *session,

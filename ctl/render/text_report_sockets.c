@@ -8,27 +8,16 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/line_table.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-static uint64_t read_number(const struct json_node *line, const char *key)
-{
-	return json_node_u64(json_node_get(line, key));
-}
-
 /* The largest value that any look found. */
 static uint64_t read_most(const struct json_node *line, const char *key)
 {
-	return read_number(json_node_get(line, key), "most");
-}
-
-static void add_number(struct text_table *table, uint64_t number)
-{
-	char *text = NULL;
-
-	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
+	return line_table_read(json_node_get(line, key), "most");
 }
 
 static void add_bytes(struct text_table *table, uint64_t bytes)
@@ -36,19 +25,6 @@ static void add_bytes(struct text_table *table, uint64_t bytes)
 	char text[TEXT_UNIT_BYTES];
 
 	text_table_add(table, strdup(bytes ? text_bytes(bytes, text) : "0"));
-}
-
-/* A bound of a histogram; the last element has none, which is 0 here. */
-static void add_bound(struct text_table *table, const struct json_node *part, const char *key)
-{
-	uint64_t ns = read_number(part, key);
-	char text[TEXT_UNIT_BYTES];
-
-	if (part && !ns)
-		text_table_add(table, strdup("longer"));
-	else
-		text_table_add(table,
-			       strdup(part ? text_duration_us(ns / NSEC_PER_USEC, text) : ""));
 }
 
 /* "10.0.0.5:5432", "[::1]:80", "3 more" */
@@ -59,11 +35,11 @@ static char *name_peer(const struct json_node *line)
 	int n;
 
 	if (json_node_get(line, "others"))
-		n = asprintf(&text, "%" PRIu64 " more", read_number(line, "others"));
+		n = asprintf(&text, "%" PRIu64 " more", line_table_read(line, "others"));
 	else
 		n = asprintf(&text,
 			     address && strchr(address, ':') ? "[%s]:%" PRIu64 : "%s:%" PRIu64,
-			     address ? address : "-", read_number(line, "port"));
+			     address ? address : "-", line_table_read(line, "port"));
 	return n < 0 ? NULL : text;
 }
 
@@ -73,17 +49,18 @@ static void add_peer(struct text_table *table, const struct json_node *line)
 	text_table_add(table, json_node_get(line, "others")
 				      ? strdup("")
 				      : member_text_value("way", json_node_get(line, "way")));
-	add_number(table, read_most(line, "connections"));
-	add_number(table, read_number(line, "begun"));
-	add_number(table, read_number(line, "refused") + read_number(line, "timed_out") +
-				  read_number(line, "failed") + read_number(line, "given_up"));
-	add_bytes(table, read_number(line, "bytes_in"));
-	add_bytes(table, read_number(line, "bytes_out"));
+	line_table_number(table, read_most(line, "connections"));
+	line_table_number(table, line_table_read(line, "begun"));
+	line_table_number(
+		table, line_table_read(line, "refused") + line_table_read(line, "timed_out") +
+			       line_table_read(line, "failed") + line_table_read(line, "given_up"));
+	add_bytes(table, line_table_read(line, "bytes_in"));
+	add_bytes(table, line_table_read(line, "bytes_out"));
 	add_bytes(table, read_most(line, "unread_bytes"));
 	add_bytes(table, read_most(line, "unsent_bytes"));
 	add_bytes(table, read_most(line, "unacked_bytes"));
-	add_number(table, read_number(line, "retransmits"));
-	add_bound(table, json_node_get(line, "srtt"), "p50");
+	line_table_number(table, line_table_read(line, "retransmits"));
+	line_table_bound(table, json_node_get(line, "srtt"), "p50");
 }
 
 static bool is_listener(const struct json_node *line)
@@ -99,16 +76,16 @@ static void print_listener(const struct json_node *line, FILE *out)
 	fprintf(out,
 		"  listens at %s: at most %" PRIu64 " waited to be accepted (asked for %" PRIu64
 		")",
-		name ? name : "-", read_most(line, "queue"), read_number(line, "queue_limit"));
+		name ? name : "-", read_most(line, "queue"), line_table_read(line, "queue_limit"));
 	if (json_node_get(line, "full_looks"))
 		fprintf(out, ", full in %" PRIu64 " of %" PRIu64 " snapshot%s",
-			read_number(line, "full_looks"), read_number(line, "looks"),
-			text_s(read_number(line, "looks")));
+			line_table_read(line, "full_looks"), line_table_read(line, "looks"),
+			text_s(line_table_read(line, "looks")));
 	if (json_node_get(line, "syn_queue"))
 		fprintf(out, ", %" PRIu64 " on their way", read_most(line, "syn_queue"));
 	if (json_node_get(line, "drops"))
-		fprintf(out, ", %" PRIu64 " time%s one was dropped", read_number(line, "drops"),
-			text_s(read_number(line, "drops")));
+		fprintf(out, ", %" PRIu64 " time%s one was dropped", line_table_read(line, "drops"),
+			text_s(line_table_read(line, "drops")));
 	fputs("\n", out);
 }
 

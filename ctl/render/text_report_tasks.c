@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctl/cli/text.h"
+#include "ctl/render/line_table.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_functions.h"
 #include "ctl/render/text_report_lines.h"
@@ -89,21 +90,6 @@ static int compare_tasks(const void *a, const void *b)
 	return x->task < y->task ? -1 : 1;
 }
 
-static void add_time(struct text_table *table, uint64_t ns)
-{
-	char text[TEXT_UNIT_BYTES];
-
-	text_table_add(table, strdup(text_duration_us(ns / NSEC_PER_USEC, text)));
-}
-
-static void add_number(struct text_table *table, uint64_t number)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRIu64, number);
-	text_table_add(table, strdup(text));
-}
-
 static void add_row(struct text_table *table, const struct store *store, const struct tasks *t,
 		    const struct task_sum *sum)
 {
@@ -114,11 +100,11 @@ static void add_row(struct text_table *table, const struct store *store, const s
 	if (t->ns[DURING])
 		snprintf(text, sizeof(text), "%5.1f %%",
 			 100 * (double)sum->ns[DURING] / (double)t->ns[DURING]);
-	add_time(table, sum->ns[DURING]);
+	line_table_time(table, sum->ns[DURING]);
 	text_table_add(table, strdup(text));
-	add_time(table, sum->ns[EARLIER]);
-	add_number(table, sum->samples);
-	add_number(table, task->pid);
+	line_table_time(table, sum->ns[EARLIER]);
+	line_table_number(table, sum->samples);
+	line_table_number(table, task->pid);
 	text_table_add(table, text_report_lines_text(store, task->comm));
 	text_table_add(table, text_report_lines_text(store, task->exe));
 }

@@ -18,6 +18,20 @@ const char *number_text(double number, int digits, char text[NUMBER_TEXT_BYTES])
 	return text;
 }
 
+const char *number_text_time(uint64_t ns, char text[NUMBER_TEXT_BYTES])
+{
+	char number[NUMBER_TEXT_BYTES];
+
+	if (ns < 1000)
+		snprintf(text, NUMBER_TEXT_BYTES, "%" PRIu64 " ns", ns);
+	else if (ns < 999500) /* three digits of more have an exponent */
+		snprintf(text, NUMBER_TEXT_BYTES, "%.3g us", (double)ns / 1e3);
+	else
+		snprintf(text, NUMBER_TEXT_BYTES, "%.20s ms",
+			 number_text((double)ns / 1e6, 3, number));
+	return text;
+}
+
 const char *number_text_bytes(uint64_t bytes, char text[NUMBER_TEXT_BYTES])
 {
 	double number = (double)bytes;

@@ -13,6 +13,9 @@
  */
 const char *number_text(double number, int digits, char text[NUMBER_TEXT_BYTES]);
 
+/* Writes "412 ns", "16.4 us", "4.19 ms", "1833 ms". Returns `text`. */
+const char *number_text_time(uint64_t ns, char text[NUMBER_TEXT_BYTES]);
+
 /* Writes "8 bytes", "1 byte", "2.0 KiB", "16.5 MiB". Returns `text`. */
 const char *number_text_bytes(uint64_t bytes, char text[NUMBER_TEXT_BYTES]);
 

@@ -27,6 +27,18 @@ static void test_number(void **state)
 	is(123456789, 3, "123456789");
 }
 
+static void test_time(void **state)
+{
+	char text[NUMBER_TEXT_BYTES];
+
+	assert_string_equal(number_text_time(0, text), "0 ns");
+	assert_string_equal(number_text_time(999, text), "999 ns");
+	assert_string_equal(number_text_time(16400, text), "16.4 us");
+	assert_string_equal(number_text_time(999999, text), "1 ms");
+	assert_string_equal(number_text_time(4194304, text), "4.19 ms");
+	assert_string_equal(number_text_time(1833000000, text), "1833 ms");
+}
+
 static void test_bytes(void **state)
 {
 	char text[NUMBER_TEXT_BYTES];
@@ -42,6 +54,7 @@ UNIT_TESTS(number_text)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_number),
+		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_bytes),
 	};
 
