@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/runner/unit.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -29,25 +28,10 @@ static void test_grow(void **state)
 	free(items);
 }
 
-/* Without memory the array stays as it is. */
-static void test_no_memory(void **state)
-{
-	uint64_t *items = NULL;
-	size_t space = 0;
-
-	assert_int_equal(array_reserve(&items, &space, 1, sizeof(*items)), 0);
-	items[0] = 7;
-	assert_int_equal(array_reserve(&items, &space, SIZE_MAX / 4, sizeof(*items)), -ENOMEM);
-	assert_int_equal(items[0], 7);
-	assert_true(space >= 1 && space < 1000);
-	free(items);
-}
-
 UNIT_TESTS(array)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grow),
-		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
