@@ -386,6 +386,13 @@ bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t
 	return fits;
 }
 
+void output_queue_count_dropped(struct output *o, uint64_t lines)
+{
+	pthread_mutex_lock(&o->mutex);
+	o->stats.dropped_lines += lines;
+	pthread_mutex_unlock(&o->mutex);
+}
+
 void output_queue_reopen(struct output *o)
 {
 	pthread_mutex_lock(&o->mutex);

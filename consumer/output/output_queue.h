@@ -52,6 +52,9 @@ int output_queue_start(struct output *o);
  */
 bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t lines);
 
+/* Counts lines as dropped that could not be made. Any thread. */
+void output_queue_count_dropped(struct output *o, uint64_t lines);
+
 /*
  * Makes the thread close the output and open it by path again before the next line (SIGHUP, log
  * rotation).

@@ -317,17 +317,14 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 	}
 }
 
-/*
- * Removes a lost stack from the batch. The output queue refuses a text without a newline and counts
- * `parts` dropped lines.
- */
+/* Removes a lost stack from the batch; its `parts` lines count as dropped. */
 static void drop_stack(struct report *r, const struct stack *stack, size_t bytes, uint64_t lines,
 		       unsigned int parts, enum drop why)
 {
 	r->batch.bytes = bytes;
 	r->batch.lines = lines;
 	if (why == DROP_QUEUE_FULL)
-		output_queue_put(r->lines->output, " ", 1, parts);
+		output_queue_count_dropped(r->lines->output, parts);
 	lose_samples(r, (enum phase)stack->phase, stack->count, why);
 }
 

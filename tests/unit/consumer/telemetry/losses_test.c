@@ -164,15 +164,16 @@ static void test_tables(void **state)
 	assert_int_equal(fake_count(fake, "error"), 4);
 }
 
-/* A text that is no line is dropped and counted, as is one that finds the queue full. */
+/* A text without a newline is dropped and counted, as is a line that could not be made. */
 static void test_dropped_lines(void **state)
 {
 	if (!fake)
 		skip();
 	for (int i = 0; i < 3; i++)
 		assert_false(output_queue_put(fake->a.output, " ", 1, 1));
+	output_queue_count_dropped(fake->a.output, 2);
 	look();
-	is_last("queue_full", "3");
+	is_last("queue_full", "5");
 	look();
 	assert_int_equal(fake_count(fake, "error"), 1);
 }
