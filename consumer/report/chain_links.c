@@ -28,7 +28,7 @@ static uint32_t count_threads(const struct chain_node *node)
 	return (uint32_t)n;
 }
 
-/* What the links are made from. */
+/* The inputs for making links. */
 struct source {
 	const struct long_waits *waits;
 	const struct wait_places *places; /* NULL: none */
@@ -64,7 +64,9 @@ static void make_link(const struct source *s, const struct chain_node *node,
 	}
 }
 
-/* Returns the child with the most time, where it has enough of its parent's; else CHAINS_NO_NODE.
+/*
+ * Returns the child with the most time if it has THRESHOLD_CHAIN_PCT of its parent's time; else
+ * CHAINS_NO_NODE.
  */
 static uint32_t heaviest_child(const struct chain_node *nodes, uint32_t node)
 {
@@ -78,7 +80,7 @@ static uint32_t heaviest_child(const struct chain_node *nodes, uint32_t node)
 	return heaviest;
 }
 
-/* Sets the links from a first node on, by the way with the most time. */
+/* Sets the links, starting at a first node and following the child with the most time. */
 static void make_chain(const struct source *s, uint32_t node, struct chain *c)
 {
 	const struct chain_node *nodes = s->nodes;
@@ -109,8 +111,8 @@ static void make_chain(const struct source *s, uint32_t node, struct chain *c)
 }
 
 /*
- * A thread that waits for one that has nothing to do waits for work; so does a thread that waits on
- * a condition variable for a sleeping one.
+ * A thread that waits for a thread with nothing to do waits for work; so does a thread that waits
+ * on a condition variable for a sleeping thread.
  */
 static bool is_for_work(const struct chain *c)
 {
@@ -150,7 +152,10 @@ int chain_links_make(const struct long_waits *waits, const struct wait_places *p
 	return 0;
 }
 
-/* Whether the first link waits in `state`, and not for work or for a lock that is not wanted. */
+/*
+ * Whether the first link waits in `state`. Excludes waits for work (condition variables) and locks
+ * that are not wanted.
+ */
 static bool is_wanted(uint8_t state, const struct chains_wanted *wanted, uint8_t own,
 		      bool condition, uint32_t lock)
 {
@@ -177,7 +182,7 @@ const struct chain *chain_links_find(const struct chains *c, uint8_t state,
 	return found;
 }
 
-/* Sums the node's time, and that of all nodes behind it, in which the last thread was in `last`. */
+/* Sums the time of the node and all nodes after it in which the last thread was in `last`. */
 static uint64_t sum_last(const struct chains *c, uint32_t node, uint8_t last)
 {
 	const struct chain_node *n = &c->nodes[node];

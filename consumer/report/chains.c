@@ -20,28 +20,28 @@ struct walker {
 	uint64_t running_ns, queue_ns, short_ns;
 };
 
-/* A lock that is one of its own: several threads want it, or it has a name. */
+/* A lock in the proper sense: several threads want it, or it has a name. */
 struct wanted_lock {
 	uint64_t address;
-	uint32_t tgid, number; /* in the lock_waits, plus 1 */
+	uint32_t tgid, number; /* index in the lock_waits, plus 1 */
 };
 
 /* Chains under construction. */
 struct builder {
 	const struct long_waits *w;
 	const struct wait_places *places;
-	struct walker *walkers;	   /* owned; by number of the thread */
+	struct walker *walkers;	   /* owned; by thread number */
 	struct wanted_lock *locks; /* owned */
 	size_t n_locks;
-	struct idmap groups; /* key of a name -> its number plus 1 */
+	struct idmap groups; /* hash of a name -> its number plus 1 */
 	uint32_t n_groups;
 	uint64_t steps;
-	uint32_t path[CHAINS_LINKS + CHAINS_PASS + 1]; /* tids of the threads of this way */
+	uint32_t path[CHAINS_LINKS + CHAINS_PASS + 1]; /* tids of the threads on the current path */
 	uint32_t n_path;
 	struct chains all;
 };
 
-/* A part of a wait: the wait, and from when to when. */
+/* Part of a wait: the wait and the interval. */
 struct part {
 	const struct long_wait *wait;
 	uint64_t from_ns, to_ns;
@@ -107,7 +107,7 @@ static int compare_locks(const void *a, const void *b)
 	return x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
 }
 
-/* A lock that one thread waits for alone may be its own place to sleep, unless it has a name. */
+/* Skips a nameless lock with one waiting thread: it may be just that thread's place to sleep. */
 static int list_locks(struct builder *b, const struct lock_waits *locks,
 		      const struct lock_name *names)
 {
@@ -147,14 +147,17 @@ static const struct wait_place *place_of(const struct builder *b, const struct l
 
 /* ---- nodes */
 
-/* The members that distinguish a node from its sisters. */
+/* Compares the members that distinguish a node from its siblings. */
 static bool is_same(const struct chain_node *a, const struct chain_node *b)
 {
 	return a->group == b->group && a->state == b->state && a->end == b->end &&
 	       a->lock == b->lock && a->condition == b->condition && a->idle == b->idle;
 }
 
-/* Returns the node of that kind behind `parent`, made if need be; CHAINS_NO_NODE without room. */
+/*
+ * Returns the node of this kind below `parent`, creating it if needed; CHAINS_NO_NODE without
+ * space.
+ */
 static uint32_t find_node(struct builder *b, uint32_t parent, const struct chain_node *kind)
 {
 	struct chain_node *nodes = b->all.nodes;
@@ -201,7 +204,7 @@ static void add_end(struct builder *b, uint32_t parent, enum chain_end end, cons
 		memcpy(b->all.nodes[n].comm, comm, COMM_BYTES - 1);
 }
 
-/* What a thread did beside long waits: it ran, waited for a CPU, or waited shortly. */
+/* Adds a thread's time outside long waits: it ran, waited for a CPU, or waited shortly. */
 static void add_ran(struct builder *b, uint32_t parent, size_t thread, uint64_t ns)
 {
 	const struct walker *k = &b->walkers[thread];
@@ -220,7 +223,7 @@ static void add_ran(struct builder *b, uint32_t parent, size_t thread, uint64_t 
 	node->running_ns = node->ns - MIN(node->queue_ns + node->short_ns, node->ns);
 }
 
-/* Returns the node of a wait of the thread behind `parent`. */
+/* Returns the node for a wait of the thread below `parent`. */
 static uint32_t find_wait(struct builder *b, uint32_t parent, size_t thread,
 			  const struct long_wait *w)
 {
@@ -230,20 +233,20 @@ static uint32_t find_wait(struct builder *b, uint32_t parent, size_t thread,
 				   .end = CHAIN_ENDS_ };
 
 	kind.lock = w->part == ACCOUNT_LOCK ? lock_of(b, w) : 0;
-	/* A thread that sleeps with a lock keeps others waiting. */
+	/* A thread that sleeps with a lock keeps other threads waiting. */
 	if (w->part != ACCOUNT_SLEEP)
 		kind.idle = place ? wait_place_is_idle(place) : w->part == ACCOUNT_IDLE;
 	kind.condition = place && wait_place_is_condition(place);
 	return find_node(b, parent, &kind);
 }
 
-/* ---- the way from a wait to the awaited thread */
+/* ---- from a wait to the awaited thread */
 
 static void follow_part(struct builder *b, uint32_t node, const struct part *part, uint32_t depth);
 
 /*
- * Whether the awaited thread queued for the same lock itself, before the one that waits: then the
- * holder at that time takes its place. What processes share has an address in each.
+ * Whether the awaited thread itself waited for the same lock during the wait: then the lock's
+ * holder at that time takes its place. A lock shared by processes has a different address in each.
  */
 static bool is_same_lock(const struct builder *b, const struct long_wait *w,
 			 const struct long_wait *v, size_t thread)
@@ -257,7 +260,7 @@ static bool is_same_lock(const struct builder *b, const struct long_wait *w,
 	return own && b->walkers[own - b->w->threads].group == b->walkers[thread].group;
 }
 
-/* Returns the number of the thread's last wait that begins before `ns`, or of the first. */
+/* Returns the index of the thread's last wait that begins before `ns`, or of its first wait. */
 static size_t first_since(const struct builder *b, const struct walker *k, uint64_t ns)
 {
 	size_t low = k->from, high = k->to;
@@ -273,7 +276,7 @@ static size_t first_since(const struct builder *b, const struct walker *k, uint6
 	return low > k->from ? low - 1 : low;
 }
 
-/* Adds the activity of a thread in the time of `part`, while one of `node` waited for it. */
+/* Adds the activity of a thread during `part`, while a thread of `node` waited for it. */
 static void walk_thread(struct builder *b, uint32_t node, const struct part *part, size_t thread,
 			uint32_t depth)
 {
@@ -306,7 +309,7 @@ static void walk_thread(struct builder *b, uint32_t node, const struct part *par
 		add_ran(b, node, thread, rest_ns);
 }
 
-/* Whether a thread ended the wait: it did, or a child did, with the signal of its end. */
+/* Whether a thread ended the wait, either directly or as a child whose exit sent the signal. */
 static bool is_by_thread(const struct long_wait *w)
 {
 	return w->end == LONG_WAIT_THREAD ||
@@ -321,7 +324,7 @@ static bool is_on_path(const struct builder *b, uint32_t tid)
 	return false;
 }
 
-/* Returns how a wait ends that no thread of the session ended. */
+/* Returns the end of a wait that no thread of the session ended. */
 static enum chain_end plain_end(const struct long_wait *w)
 {
 	switch (w->end) {
@@ -338,7 +341,7 @@ static enum chain_end plain_end(const struct long_wait *w)
 	}
 }
 
-/* Goes on from a part of a wait, which counts for `node`, the link of number `depth`. */
+/* Continues from a part of a wait, which counts for `node`, at link number `depth`. */
 static void follow_part(struct builder *b, uint32_t node, const struct part *part, uint32_t depth)
 {
 	const struct long_wait *w = part->wait;
@@ -402,7 +405,7 @@ static void walk_root(struct builder *b, const struct long_wait *w)
 	follow_part(b, node, &whole, 1);
 }
 
-/* Walks from all waits, the longest first: should the steps not suffice, those are reported. */
+/* Walks all waits, longest first: if the steps do not suffice, the longest waits are reported. */
 static int walk_all(struct builder *b)
 {
 	const struct long_wait **order = calloc(b->w->count + 1, sizeof(struct long_wait *));

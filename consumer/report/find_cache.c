@@ -11,7 +11,7 @@
 #include "consumer/signals/thresholds.h"
 #include "shared/tools/macro.h"
 
-/* What the session asked of disks. A disk that lies on another one has the same bytes again. */
+/* The session's disk requests. A disk stacked on another one counts the same bytes again. */
 struct asked {
 	const struct block_disk *most; /* the most bytes read; NULL: nothing was */
 	uint64_t read_ns, all_ns;
@@ -37,7 +37,7 @@ static struct asked sum_asked(const struct block_requests *all)
 	return sum;
 }
 
-/* Returns by how much a gauge has grown since the trigger; 0: it has not, or it was not read. */
+/* Returns the growth of a gauge since the trigger; 0 if it did not grow or was not read. */
 static uint64_t growth_of(const struct facts_phases *f, enum fact fact)
 {
 	uint64_t begin, end;
@@ -48,7 +48,9 @@ static uint64_t growth_of(const struct facts_phases *f, enum fact fact)
 	return end - MIN(end, begin);
 }
 
-/* Returns how much of the files that were read stayed in memory: what was written stays there too.
+/*
+ * Returns how many bytes of the files that were read stayed in memory: written bytes stay there
+ * too.
  */
 static uint64_t kept_bytes(const struct facts_phases *f, const struct asked *a)
 {

@@ -37,7 +37,7 @@ static void say_device(const struct findings_search *s, uint32_t device, char na
 	disk_text_say(s->session->disks, device >> 20, device & 0xfffff, name);
 }
 
-/* Returns the disk and operation with the most time, of flushes and writes alone or of all. */
+/* Returns the disk and operation with the most time; with `of_sync`, of flushes and writes only. */
 static const struct block_disk *find_slowest(const struct block_requests *all, bool of_sync)
 {
 	for (size_t i = 0; all && i < all->count; i++) {
@@ -85,8 +85,9 @@ static uint64_t own_bytes(const struct block_requests *all, uint32_t device)
 }
 
 /*
- * Returns the other cgroup with the most time at disks. That of the root cannot be distinguished
- * from others: kernel threads write back there whatever the kernel names no cgroup for.
+ * Returns the other cgroup with the most disk time. Skips the root: it cannot be distinguished from
+ * other cgroups, because kernel threads write back there whatever the kernel attributes to no
+ * cgroup.
  */
 static const struct block_neighbour *find_other(const struct block_requests *all)
 {
@@ -97,8 +98,8 @@ static const struct block_neighbour *find_other(const struct block_requests *all
 }
 
 /*
- * Returns how much of `ns` another cgroup explains: that had the disk with the most waits for most
- * of its time, and moved more there than the session did.
+ * Returns how much of `ns` another cgroup explains: it used the disk with the most waits for most
+ * of that disk's time, and moved more bytes there than the session did.
  */
 static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 {
@@ -130,7 +131,7 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 
 /* ---- failed requests */
 
-/* Returns the disk and operation with the most requests that ended with an error; NULL: none. */
+/* Returns the disk and operation with the most requests that failed; NULL: none. */
 static const struct block_disk *find_failing(const struct block_requests *all)
 {
 	const struct block_disk *most = NULL;
@@ -142,7 +143,7 @@ static const struct block_disk *find_failing(const struct block_requests *all)
 	return most;
 }
 
-/* Returns how much of the waits for disks those for failing requests are, by the disks' times. */
+/* Returns the part of the disk waits that failing requests caused, by the disks' times. */
 static uint64_t part_of_errors(const struct findings_search *s, const struct block_times *sum)
 {
 	uint64_t all_ns = sum->queue_ns + sum->service_ns;
@@ -174,19 +175,16 @@ void find_disks_errors(struct findings_search *s)
 		 (unsigned long long)d->all.errors, (unsigned long long)d->all.requests,
 		 block_requests_op_name(d->op), name,
 		 number_text_time(d->all.error_ns / d->all.errors, ms));
-	/*
-	 * It is reported also where no thread waited for it: a disk that fails is no matter of
-	 * time.
-	 */
+	/* Report it even if no thread waited for it: a failing disk is not a matter of time. */
 	findings_search_add(s, FINDING_DISK_ERROR, MAX(ns, (uint64_t)1), says, &e);
 }
 
 /* ---- from the session itself */
 
-/* What threads waited in calls that sync. */
+/* Waits in calls that sync. */
 struct syncs {
 	uint64_t ns, waits;
-	uint32_t most; /* the call with the most of it */
+	uint32_t most; /* the call with the most time */
 };
 
 static bool sum_syncs(const struct findings_search *s, struct syncs *ret_syncs)
@@ -208,8 +206,8 @@ static bool sum_syncs(const struct findings_search *s, struct syncs *ret_syncs)
 }
 
 /*
- * Returns how much was written to the disks that the session wrote to, in bytes: by all cgroups,
- * because writeback of kernel threads does not have its cgroup everywhere.
+ * Returns how many bytes all cgroups wrote to the disks that the session wrote to. Counts all
+ * cgroups because writeback by kernel threads does not keep its cgroup everywhere.
  */
 static uint64_t written_bytes(const struct block_requests *all)
 {
@@ -221,8 +219,8 @@ static uint64_t written_bytes(const struct block_requests *all)
 }
 
 /*
- * Whether there are so many syncs, each of them short and for little, that their number is the
- * problem. One sync of much data waits many times, each time shortly: the written bytes decide.
+ * Whether the number of syncs is the problem: many syncs, each short and with little data. One sync
+ * of much data also waits many times for a short time, so the written bytes decide.
  */
 static bool is_storm(const struct findings_search *s, const struct syncs *sum)
 {
@@ -250,8 +248,8 @@ static int say_syncs(const struct findings_search *s, const struct syncs *sum, u
 }
 
 /*
- * Returns the part of `own_ns`, the time that threads waited for disks themselves, in calls that
- * sync. What waited for locks behind such threads goes with the larger part of it.
+ * Returns the part of `own_ns`, the time that threads themselves waited for disks, in calls that
+ * sync. The waits for locks behind such threads are added to the larger part of `own_ns`.
  */
 static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 {
@@ -278,9 +276,9 @@ static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 }
 
 /*
- * Returns the file that most of the threads wait for, where they do not wait for a disk: its file
+ * Returns the file that most of the threads wait for if they do not wait for a disk: its file
  * system is on no device, and the session's requests to all disks took less than a quarter of the
- * time. A process (FUSE) or another host (NFS) serves it. NULL: that is not so, or not known.
+ * time. A process (FUSE) or another host (NFS) serves it. NULL if not, or not known.
  */
 static const struct look_on *find_served(const struct findings_search *s, uint64_t ns)
 {

@@ -34,7 +34,7 @@ static bool is_lock(const void *context, uint32_t lock)
 	return lock == *wanted;
 }
 
-/* Whether it is one without a pattern, which no other finding covers. */
+/* Whether the lock has no pattern, so that no other finding covers it. */
 static bool has_no_pattern(const void *context, uint32_t lock)
 {
 	const struct lock_waits *locks = context;
@@ -42,7 +42,7 @@ static bool has_no_pattern(const void *context, uint32_t lock)
 	return !lock || !locks || !locks->items[lock - 1].pattern;
 }
 
-/* What a pattern is called: its finding, the kind of the waits, and the waker's activity. */
+/* The words for a pattern: its finding, the kind of the waits, and the waker's activity. */
 static const struct {
 	enum finding_cause cause;
 	const char *waits, *did;

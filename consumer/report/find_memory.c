@@ -15,15 +15,15 @@ static double to_mib(uint64_t pages)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1u << 20);
 }
 
-/* ---- the whole machine is short */
+/* ---- the whole machine is short of memory */
 
-/* Returns for how long a neighbour looked for memory that the machine had not. */
+/* Returns a neighbour's time in direct reclaim and compaction: the machine had no free memory. */
 static uint64_t global_ns(const struct reclaim_neighbour *n)
 {
 	return n->kind_ns[RECLAIM_DIRECT] + n->kind_ns[RECLAIM_COMPACTION];
 }
 
-/* Returns the other cgroup that did so for longest; NULL: none did, or its name is not known. */
+/* Returns the other cgroup with the most such time; NULL: none, or its name is not known. */
 static const struct reclaim_neighbour *find_greedy(const struct reclaim_times *all)
 {
 	const struct reclaim_neighbour *most = NULL;
@@ -34,7 +34,7 @@ static const struct reclaim_neighbour *find_greedy(const struct reclaim_times *a
 	return most && most->row.path && strcmp(most->row.path, "/") != 0 ? most : NULL;
 }
 
-/* Returns for how long all cgroups did so. */
+/* Returns the direct-reclaim and compaction time of all cgroups. */
 static uint64_t everybody_ns(const struct reclaim_times *all)
 {
 	uint64_t own_ns =
@@ -47,8 +47,8 @@ static uint64_t everybody_ns(const struct reclaim_times *all)
 }
 
 /*
- * Returns how much of `ns` another cgroup explains: that had most of the reclaim of the whole
- * machine, of which the session's threads had a part.
+ * Returns how much of `ns` another cgroup explains: it had most of the direct reclaim of the whole
+ * machine, and the session's threads had a part of it.
  */
 static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 {
@@ -76,9 +76,9 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	return ns;
 }
 
-/* ---- writers are held back */
+/* ---- throttled writers */
 
-/* Returns the disk with the most of the pauses, and how many there were of all disks. */
+/* Returns the disk with the most pauses, and the number of pauses for all disks. */
 static const struct reclaim_part *find_paused(const struct reclaim_times *all, uint64_t *ret_count)
 {
 	const struct reclaim_part *most = NULL;
@@ -97,8 +97,8 @@ static const struct reclaim_part *find_paused(const struct reclaim_times *all, u
 }
 
 /*
- * Appends how much was dirty, where writers are held back for that: beyond half of the limit.
- * Below, it is the disk's own part of it that is used up.
+ * Appends the amount of dirty memory if it causes the throttling: it is beyond half of the limit.
+ * Below half, the disk's own share of the limit is used up.
  */
 static void say_dirty(const struct findings_search *s, char *says, size_t space)
 {
@@ -136,7 +136,7 @@ uint64_t find_memory_pauses(struct findings_search *s, uint64_t ns)
 	return ns;
 }
 
-/* What was thrown out at the limit and is read back makes threads wait for disks too. */
+/* Threads also wait for disks when pages that were evicted at the limit are read back. */
 static bool find_limit(struct findings_search *s)
 {
 	bool io = s->session->facts && causes_reads_back(s->session->facts);

@@ -10,7 +10,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* What a thread that takes no work waits for. */
+/* Words for the wait of a thread that takes no work. */
 static const char *say_wait(uint8_t state)
 {
 	static const char *const words[] = {

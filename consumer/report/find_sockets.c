@@ -17,7 +17,7 @@
 
 #define PEER_BYTES (SESSION_SOCKETS_ADDRESS_BYTES + 32)
 
-/* Adds to the FINDINGS_SAYS_BYTES of `says`. */
+/* Appends to `says`, which has FINDINGS_SAYS_BYTES. */
 __attribute__((format(printf, 2, 3))) static void add_text(char *says, const char *format, ...)
 {
 	size_t n = strlen(says);
@@ -29,9 +29,9 @@ __attribute__((format(printf, 2, 3))) static void add_text(char *says, const cha
 }
 
 /*
- * Writes which end is meant: "10.0.0.5:5432"; of accepted connections, which have the service's own
- * port in their key, "10.0.0.7:41234, a client of port 80", where one of them waits, or "clients of
- * port 80 at 10.0.0.7".
+ * Writes the address of the peer: "10.0.0.5:5432". The key of accepted connections has the
+ * service's own port: then it writes "10.0.0.7:41234, a client of port 80" if the peer port of the
+ * worst socket is known, else "clients of port 80 at 10.0.0.7".
  */
 static void name_peer(const struct socket_peer *p, char text[PEER_BYTES])
 {
@@ -61,7 +61,7 @@ static struct finding_evidence evidence_of(const struct socket_peer *p)
 	return e;
 }
 
-/* Whether so many of the looks found it that it lasts. */
+/* Whether the sign lasts: it is in at least SOCKET_LIMIT_LOOKS_PCT of the socket snapshots. */
 static bool is_lasting(const struct socket_peers *peers, const struct socket_peer *p,
 		       enum socket_sign sign)
 {
@@ -76,13 +76,13 @@ static uint64_t half_ns(const struct socket_peer *p)
 	return time_histogram_percentile_ns(p->srtt, 50);
 }
 
-/* Whether a round trip was measured: what was sent has come there, and an answer back. */
+/* Whether a round trip was measured: sent data arrived, and an answer came back. */
 static bool has_round_trips(const struct socket_peer *p)
 {
 	return time_histogram_count(p->srtt) && half_ns(p) != UINT64_MAX;
 }
 
-/* Whether segments were sent again to a peer from which nothing has come back. */
+/* Whether segments were retransmitted to a peer from which nothing has come back. */
 static bool is_silent(const struct socket_peer *p)
 {
 	return !time_histogram_count(p->srtt) && p->counts[SOCKET_RETRANSMITS];
@@ -107,14 +107,14 @@ static bool loses_segments(const struct socket_peer *p)
 	       again * 1000 >= p->counts[SOCKET_SEGMENTS] * SOCKET_LIMIT_AGAIN_PERMILLE;
 }
 
-/* Whether threads wait for TCP at this peer: the way to it, or its room. */
+/* Whether threads wait for TCP at this peer: for the network, or for space at the peer. */
 static bool is_slow(const struct socket_peers *peers, const struct socket_peer *p)
 {
 	return is_far(p) || loses_segments(p) || is_silent(p) ||
 	       is_lasting(peers, p, SOCKET_SIGN_STUCK) || is_lasting(peers, p, SOCKET_SIGN_UNACKED);
 }
 
-/* An address of 4 bytes that IPv6 maps is kept as one of 4 bytes. */
+/* Converts a 4-byte address that is mapped into IPv6 back to 4 bytes. */
 static uint8_t unmap_address(const struct look_on *on, uint8_t ret_address[16])
 {
 	const struct in6_addr *v6 = (const struct in6_addr *)on->peer;
@@ -128,7 +128,7 @@ static uint8_t unmap_address(const struct look_on *on, uint8_t ret_address[16])
 	return AF_INET;
 }
 
-/* Returns the peer that the thread waits for, where it is known; NULL. */
+/* Returns the peer that the thread waits for; NULL if not known. */
 static const struct socket_peer *peer_of(const struct socket_peers *peers, const struct look_on *on)
 {
 	const struct socket_peer *p = NULL;
@@ -148,15 +148,15 @@ static bool is_wait(const struct session_wait *row)
 	return row->state == ACCOUNT_SOCKET && !row->idle && !row->condition;
 }
 
-/* Sums of threads that waited for one peer. */
+/* Sums over the threads that waited for one peer. */
 struct waited_for {
 	const struct socket_peer *peer; /* NULL: no known peer */
 	uint64_t ns;
 };
 
 /*
- * Returns the peer with the most time of threads that waited for it, of slow ones or of all, and
- * how much all of these together have; *ret_all_ns is the time of all waits.
+ * Returns the peer with the most waiting time, of slow peers or of all, and the time of all these
+ * peers together; *ret_all_ns is the time of all waits.
  */
 static struct waited_for find_most(const struct findings_search *s,
 				   const struct socket_peers *peers, bool slow,
@@ -182,7 +182,7 @@ static struct waited_for find_most(const struct findings_search *s,
 	return most;
 }
 
-/* How many segments were sent again, and of how many: connection requests are in no sum. */
+/* Appends how many of the segments were retransmitted. Connection requests are in no sum. */
 static void say_again(const struct socket_peer *p, char *says)
 {
 	uint64_t again = p->counts[SOCKET_RETRANSMITS], all = p->counts[SOCKET_SEGMENTS];
@@ -249,7 +249,7 @@ void find_sockets_peer(struct findings_search *s)
 
 /* ---- peers that wait for the session's processes, or do not read from them */
 
-/* Returns the time of the session that so many of its looks stand for. */
+/* Returns the time of the session that this number of socket snapshots represents. */
 static uint64_t share_ns(const struct findings_search *s, const struct socket_peers *peers,
 			 uint32_t looks)
 {
@@ -258,7 +258,10 @@ static uint64_t share_ns(const struct findings_search *s, const struct socket_pe
 	return peers->looks ? (uint64_t)(length_ns * looks / peers->looks) : 0;
 }
 
-/* Returns the peer that most looks found so, and of these the one with the most of `level`. */
+/*
+ * Returns the peer with this sign in the most socket snapshots; among equals, the peer with the
+ * most of `level`.
+ */
 static const struct socket_peer *find_sign(const struct socket_peers *peers, enum socket_sign sign,
 					   enum socket_level level)
 {
@@ -282,7 +285,10 @@ static void say_worst(const struct socket_peer *p, char *says)
 			 p->worst.tgid);
 }
 
-/* Returns a listener that dropped connections though no look found its queue full; NULL. */
+/*
+ * Returns the listener that dropped the most connections, for when no socket snapshot found its
+ * queue full; NULL: none.
+ */
 static const struct socket_peer *find_drops(const struct socket_peers *peers)
 {
 	const struct socket_peer *top = NULL;

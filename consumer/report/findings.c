@@ -20,7 +20,7 @@ static const struct {
 
 static const char *const times[FINDINGS_TIMES] = { "waiting", "running", "session" };
 
-/* Returns the time that the finding explains a part of. */
+/* Returns the total time that the finding explains a part of. */
 static uint64_t whole_ns(const struct findings *all, const struct finding *f)
 {
 	return all->time_ns[rows[f->cause].of];
@@ -45,15 +45,15 @@ void findings_add(struct findings *all, const struct finding *f)
 	all->items[all->count++] = *f;
 }
 
-/* A wait on a pipe or for a process, without a known writer or child, may be one for work. */
+/* A wait on a pipe or for a process may be a wait for work if the writer or child is not known. */
 static bool is_vague(const struct finding *f)
 {
 	return (f->cause == FINDING_PIPE || f->cause == FINDING_PROCESS) && !f->chain;
 }
 
 /*
- * Causes of waiting come first, then running code, then lasting states, each by time; last, those
- * without a culprit.
+ * Causes of waiting come first, then running code, then lasting states, each sorted by time;
+ * findings without a culprit come last.
  */
 static int by_time(const void *a, const void *b)
 {
@@ -107,8 +107,8 @@ static void write_finding(const struct findings *all, const struct finding *f, s
 }
 
 /*
- * Writes as many as fit into eleven sixteenths of the line, with the members before them: they come
- * before all other evidence. Returns how many.
+ * Writes as many findings as fit into eleven sixteenths of the line, including the members before
+ * them: findings come before all other evidence. Returns how many.
  */
 static size_t write_list(const struct findings *all, struct jsonw *w)
 {

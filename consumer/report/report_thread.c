@@ -14,8 +14,9 @@
 #include "shared/tools/memory.h"
 
 /*
- * The report thread frees the kernel's symbols (some MiB) when no session came for this long.
- * Reading them is most of the time of a session with known files, and sessions come in groups.
+ * The report thread frees the kernel's symbols (some MiB) when no session arrives for this long.
+ * Reading the symbols is most of the time of a session with known files, and sessions come in
+ * groups.
  */
 #define KERNEL_TRIM_S 600
 
@@ -27,13 +28,13 @@ struct report_thread {
 	pthread_cond_t changed; /* CLOCK_MONOTONIC */
 	struct session_result *first, *last;
 	size_t queued;	     /* in the list or being written */
-	uint64_t writing_ns; /* start_ns of the one that is being written; UINT64_MAX: none */
+	uint64_t writing_ns; /* start_ns of the session that is being written; UINT64_MAX: none */
 	bool stopping;
 	bool errand;	/* perf maps wait to be opened or closed, or modules to be freed */
 	bool hurry;	/* do not wait for room in the output queue */
 	bool warm;	/* the kernel's symbols may be in memory */
 	size_t running; /* sessions that have not ended */
-	bool full;	/* memory of sessions that were written was not given back */
+	bool full;	/* memory of written sessions was not given back */
 	struct line_bytes bytes;
 };
 
@@ -60,7 +61,7 @@ static void wake_thread(void *context)
 	report_thread_wake(context);
 }
 
-/* Opens and closes perf maps, and frees modules: no name of them is in use between sessions. */
+/* Opens and closes perf maps, and frees modules: between sessions none of their names is in use. */
 static void run_errands(struct report_thread *r)
 {
 	bool idle = !r->first;
@@ -84,7 +85,7 @@ static bool wait_for_work(struct report_thread *r, uint64_t until_ns)
 	return true;
 }
 
-/* Returns the memory that stacks and names of sessions have left: no other session needs it now. */
+/* Returns the memory that the stacks and names of sessions used: no other session needs it now. */
 static void give_back(struct report_thread *r)
 {
 	r->full = false;
@@ -94,8 +95,8 @@ static void give_back(struct report_thread *r)
 }
 
 /*
- * Waits for the next session, serves perf maps meanwhile, and trims once when none comes. NULL when
- * the thread has to end.
+ * Waits for the next session. Serves perf maps in the meantime, and trims once when no session
+ * arrives. NULL when the thread has to end.
  */
 static struct session_result *next_session(struct report_thread *r)
 {

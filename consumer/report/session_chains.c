@@ -19,7 +19,7 @@
 #include "shared/tools/macro.h"
 
 #define NAME_MAX_BYTES 128 /* of a name in a line */
-#define LINK_MIN_ROOM  512 /* bytes of a line that the keys of a link need that all have */
+#define LINK_MIN_ROOM  512 /* bytes of a line for the keys that every link has */
 
 /* ---- as a sentence */
 
@@ -60,7 +60,7 @@ static void say_who(struct saying *s, const struct chain_link *link)
 		say(s, " of %.*s", COMM_BYTES, name);
 }
 
-/* The object of a wait in each state, and the words that lead over to the awaited thread. */
+/* The object of a wait in each state, and the words that lead to the awaited thread. */
 static const struct {
 	const char *what, *leads;
 } waits[] = {
@@ -82,7 +82,7 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(waits) == WAIT_BLOCKED + WAIT_KIND_COUNT_, "a row per state");
 
-/* " (vdb)", of a file on a disk. */
+/* Writes " (vdb)" for a file on a disk. */
 static void say_disk(struct saying *s, const struct look_on *on)
 {
 	char name[FACTS_DEVICES_BYTES];
@@ -167,7 +167,7 @@ int session_chains_say(const struct chain *c, uint32_t from, const struct lock_n
 
 /* ---- as a line */
 
-/* What the lines of a session have in common. */
+/* Members that the lines of a session share. */
 struct chain_lines {
 	const struct session_result *session;
 	const struct lock_name *names;
@@ -176,7 +176,7 @@ struct chain_lines {
 	bool partial;
 };
 
-/* Returns the pool that has the thread of a link in its line; NULL: there is none. */
+/* Returns the pool whose line covers the thread of a link; NULL: none. */
 static const struct thread_pool *find_pool(const struct chain_lines *l,
 					   const struct chain_link *link)
 {
@@ -189,7 +189,7 @@ static const struct thread_pool *find_pool(const struct chain_lines *l,
 	return &pools->items[i];
 }
 
-/* Writes which lines the link rests on. */
+/* Writes which lines support the link. */
 static void write_evidence(const struct chain_lines *l, const struct chain_link *link,
 			   struct jsonw *w)
 {
@@ -228,7 +228,7 @@ static void put_text(struct jsonw *w, const char *key, const char *text)
 		jsonw_string_n(w, key, text, strnlen(text, NAME_MAX_BYTES));
 }
 
-/* Writes the members that may be left out where a line has no room. */
+/* Writes the members that are omitted if a line has no space. */
 static void write_details(const struct chain_lines *l, const struct chain_link *link,
 			  struct jsonw *w)
 {
@@ -293,7 +293,7 @@ static void put_chain(const struct chain_lines *l, const struct chain *c)
 	event_line_end(l->lines, &w);
 }
 
-/* Whether it has more than the fact of a wait. */
+/* Whether the chain has more than the fact of a wait. */
 static bool tells_more(const struct session_result *s, const struct chain *c)
 {
 	return !c->idle &&

@@ -17,7 +17,7 @@
 
 static const char other[] = "(other)";
 
-/* Why a stack that was taken by frame pointers is short, when its process has a table by now. */
+/* Why a stack taken by frame pointers is short when its process has an unwind table by now. */
 static const char before_table[] = "before_table";
 
 int session_digest_init(struct session_digest *s)
@@ -61,7 +61,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static struct tally_row *find_row(const struct tally *t, const char *name, const char *detail,
 				  uint64_t *ret_hash)
 {
-	/* 0 marks a free place */
+	/* 0 marks a free row */
 	uint64_t hash = hash_text(hash_text(0xcbf29ce484222325ULL, name), detail) | 1;
 	size_t i = hash % SUMMARY_KEYS;
 
@@ -72,8 +72,8 @@ static struct tally_row *find_row(const struct tally *t, const char *name, const
 }
 
 /*
- * Adds weight to the row of the pair. When the table is three quarters full, new pairs go to one
- * common row; known pairs keep theirs. Returns the row.
+ * Adds weight to the row of the pair. When the table is three quarters full, new pairs share one
+ * row; known pairs keep theirs. Returns the row.
  */
 static struct tally_row *tally_add(struct tally *t, const char *name, const char *detail,
 				   uint64_t weight)
@@ -95,7 +95,7 @@ static struct tally_row *tally_add(struct tally *t, const char *name, const char
 	return row;
 }
 
-/* Returns a hash of the stack's process, never 0. Two processes in 2^63 have the same. */
+/* Returns a hash of the stack's process, never 0. Two processes in 2^63 share a hash. */
 static uint64_t hash_process(const struct stack *stack)
 {
 	return ((stack->start_ns ^ (uint64_t)stack->tgid << 40) * 0x9e3779b97f4a7c15ULL) | 1;
@@ -110,7 +110,10 @@ void session_digest_meet(struct session_digest *s, const struct stack *stack)
 		idmap_put(&s->walked, process, s);
 }
 
-/* Returns a word for why a broken stack ended, or NULL: by frame pointers, and without a table. */
+/*
+ * Returns a word for why a broken stack ended, or NULL if it was taken by frame pointers and the
+ * process has no table.
+ */
 static const char *find_reason(const struct session_digest *s, const struct stack *stack,
 			       enum unwind_end end)
 {
@@ -119,7 +122,7 @@ static const char *find_reason(const struct session_digest *s, const struct stac
 	return idmap_get(&s->walked, hash_process(stack)) ? before_table : NULL;
 }
 
-/* Returns whether the walk by a table came to one of the frames by the frame pointer. */
+/* Returns whether the walk by a table reached one of the frames by the frame pointer. */
 static bool is_followed(const struct stack *stack, size_t n)
 {
 	for (size_t i = stack->kernel_frames + 1u; i < n; i++)
@@ -128,7 +131,7 @@ static bool is_followed(const struct stack *stack, size_t n)
 	return false;
 }
 
-/* Adds how far the stack goes, and its frames without a name. */
+/* Adds the quality of the stack, and its frames without a name. */
 static void add_quality(struct session_digest *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
@@ -150,7 +153,7 @@ static void add_quality(struct session_digest *s, enum signal_bit signal, const 
 		s->by_pointers += stack->count;
 	if (stack->flags & SAMPLE_UNWOUND && is_followed(stack, n))
 		s->followed += stack->count;
-	/* Where a caller may be missing, the code below it keeps no frame pointer. */
+	/* If a caller may be missing, the code below the gap keeps no frame pointer. */
 	if (gap)
 		root = &frames[gap - 1];
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
@@ -245,7 +248,7 @@ static void write_broken(const struct tally *t, const struct tally_row *row, str
 	jsonw_object_end(w);
 }
 
-/* Writes the heaviest rows, as many as leave keep_bytes below the writer's limit. */
+/* Writes the heaviest rows, as many as fit with keep_bytes left below the writer's limit. */
 static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 		       void (*write)(const struct tally *t, const struct tally_row *row,
 				     struct jsonw *w),
@@ -262,7 +265,7 @@ static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 	}
 }
 
-/* Returns whether frame pointers would help the stacks that ended there. */
+/* Returns whether frame pointers would help the stacks that ended in this row. */
 static bool wants_pointers(const struct tally_row *broken)
 {
 	return !broken->detail ||
@@ -270,7 +273,7 @@ static bool wants_pointers(const struct tally_row *broken)
 	       !strcmp(broken->detail, unwind_end_word(UNWIND_END_UNPROVED));
 }
 
-/* Returns the row of the module among the heaviest of those in which stacks ended, or NULL. */
+/* Returns the module's row among the heaviest rows in which stacks ended, or NULL. */
 static const struct tally_row *find_ended(const struct session_digest *s, const char *module)
 {
 	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++)
@@ -288,7 +291,7 @@ static bool is_unnamed(const struct session_digest *s, const char *module)
 	return false;
 }
 
-/* Appends the sentence if there is room. Returns how many it wrote. */
+/* Appends the sentence if there is space. Returns the number of sentences written. */
 static size_t put_sentence(struct jsonw *w, const char *text)
 {
 	struct jsonw_mark mark = jsonw_mark(w);
@@ -301,8 +304,8 @@ static size_t put_sentence(struct jsonw *w, const char *text)
 }
 
 /*
- * Appends module_advice's sentence about a module, if it has one; `ended`: its row where stacks
- * ended in it. Returns how many it wrote.
+ * Appends module_advice's sentence about a module, if any. `ended` is the module's row if stacks
+ * ended in it. Returns the number of sentences written.
  */
 static size_t put_advice(struct jsonw *w, const char *module, const char *why,
 			 const struct tally_row *ended)
@@ -316,8 +319,8 @@ static size_t put_advice(struct jsonw *w, const char *module, const char *why,
 }
 
 /*
- * Writes advice in this order: first that a process has too many mappings, which is no module's
- * fault; then the heaviest modules without names; then the heaviest that only broke stacks.
+ * Writes advice in this order: first, that a process has too many mappings, which is no module's
+ * fault; then the heaviest modules without names; then the heaviest modules that only broke stacks.
  */
 static void write_advice(const struct session_digest *s, struct jsonw *w)
 {
@@ -343,7 +346,7 @@ static void write_advice(const struct session_digest *s, struct jsonw *w)
 	jsonw_array_end(w);
 }
 
-/* Writes how far the stacks go that each signal took. */
+/* Writes the stack quality of each signal. */
 static void write_by_signal(const struct session_digest *s, struct jsonw *w)
 {
 	jsonw_object(w, "by_signal");
@@ -395,7 +398,7 @@ void session_digest_write(const struct session_digest *s, struct jsonw *w)
 	room = w->max_bytes - MIN(w->bytes, w->max_bytes);
 	jsonw_array(w, "top");
 	/*
-	 * Functions may take half of the room that is left, each list of modules half of the rest.
+	 * Functions may take half of the space that is left, each list of modules half of the rest.
 	 */
 	write_rows(&s->functions, SUMMARY_TOP, room / 2, write_function, w);
 	jsonw_array_end(w);
@@ -408,7 +411,7 @@ void session_digest_write(const struct session_digest *s, struct jsonw *w)
 	write_advice(s, w);
 }
 
-/* Rows without a name are many functions together. */
+/* A row without a name combines many functions. */
 const struct tally_row *session_digest_top(const struct session_digest *s)
 {
 	if (!s->functions.count)

@@ -42,7 +42,7 @@ static enum causes_trigger find_trigger(const struct trigger_reason *reason)
 	return reason->kind == TRIGGER_PRESSURE ? of[reason->when.resource] : CAUSES_OTHER;
 }
 
-/* Sets the users of the CPUs. False when that was not counted. */
+/* Sets the users of the CPUs. Returns false if they were not counted. */
 static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 {
 	const struct neighbour_time *most = NULL;
@@ -66,7 +66,7 @@ static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 	return true;
 }
 
-/* Fills in the known facts of the session; `cpus` has room for it. */
+/* Fills in the known facts of the session; `cpus` is the storage for the users of the CPUs. */
 static void make_case(const struct session_result *s, struct causes_cpus *cpus,
 		      struct causes_case *ret_case)
 {

@@ -23,8 +23,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * Whether the lock of the row is one on which threads wait often and for a moment: so pools of a
- * runtime without condition variables hand over their work.
+ * Whether threads wait often and briefly on the row's lock: pools of a runtime without condition
+ * variables hand over their work this way.
  */
 static bool is_short(const struct findings_search *s, const struct session_wait *row)
 {
@@ -40,13 +40,13 @@ static bool is_short(const struct findings_search *s, const struct session_wait 
 }
 
 /*
- * Returns how much more than when calm threads waited in places of this state: only the change
- * distinguishes a wait from the lack of work. Without a calm time it is all of it.
+ * Returns how much longer than in the baseline threads waited in places of this state: only the
+ * change distinguishes a wait from a lack of work. Without a baseline it returns all of the time.
  */
 static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 {
 	const struct session_waits *waits = &s->summary->waits;
-	/* A request comes late: the time before is not calm. */
+	/* A request is late: the time before it is no baseline. */
 	bool late = !trigger_reason_is_stall(&s->session->reason) &&
 		    (state == ACCOUNT_LOCK || state == ACCOUNT_SOCKET);
 	uint64_t ns = 0;
@@ -61,7 +61,7 @@ static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 	return ns;
 }
 
-/* Returns the exact time of a part, or, without accounts, the time by looks. */
+/* Returns the exact time of a part or, without accounts, the time by off-CPU samples. */
 static uint64_t time_of(const struct findings_search *s, enum account_part part)
 {
 	const struct thread_pools *accounts = findings_search_accounts(s->session);
@@ -107,8 +107,8 @@ static void sum_waiting(struct findings_search *s)
 /* ---- waits for a CPU; each returns its part of `left_ns` */
 
 /*
- * Adds a finding of `ns` of the waits for a CPU themselves, with its part of the waits for threads
- * that waited so.
+ * Adds a finding of `ns` of the direct waits for a CPU, with its part of the waits for threads that
+ * waited for a CPU.
  */
 static void add_queue(struct findings_search *s, enum finding_cause cause, uint64_t ns,
 		      const char *says, const struct finding_evidence *evidence)
@@ -165,8 +165,8 @@ static uint64_t find_neighbour(struct findings_search *s, const struct queue_wai
 }
 
 /*
- * Threads of the very cgroup had the CPUs. Of a session of some of its processes these need not be
- * its own: the kernel side counts by cgroup.
+ * Threads of this very cgroup had the CPUs. If the session covers only some of its processes, these
+ * threads need not be the session's own: the kernel side counts by cgroup.
  */
 static void find_demand(struct findings_search *s, const struct queue_waits *q, uint64_t left_ns)
 {
@@ -184,7 +184,7 @@ static void find_demand(struct findings_search *s, const struct queue_waits *q, 
 	add_queue(s, alone ? FINDING_CPU_NEIGHBOUR : FINDING_CPU_DEMAND, left_ns, says, &e);
 }
 
-/* Without the signal runq: by the ticks of the CPUs. */
+/* Without the signal runq, uses the ticks of the CPUs. */
 static void find_by_ticks(struct findings_search *s, uint64_t left_ns)
 {
 	const struct finding_evidence e = { .type = "neighbour", .signal = "neighbours" };
@@ -245,7 +245,7 @@ static void say_tracer(const struct session_waits *waits, char *text, size_t spa
 		wait_objects_say(most->on, text, space);
 }
 
-/* Threads that something halts from outside: no wait of their own holds them up. */
+/* Threads halted from outside: no wait of their own holds them up. */
 static void find_halts(struct findings_search *s)
 {
 	static const struct {
@@ -280,8 +280,8 @@ static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
 }
 
 /*
- * A runtime collects garbage for much of the CPU time, and for twice the part of it that it needs
- * when calm. Returns for how long; 0: that is not so.
+ * Returns the garbage collection time if it is much of the CPU time, and twice its share in the
+ * baseline; else 0.
  */
 static uint64_t find_garbage(struct findings_search *s)
 {
@@ -331,7 +331,7 @@ static void find_function(struct findings_search *s, uint64_t garbage_ns)
 	findings_search_add(s, FINDING_FUNCTION, of_ns, says, &e);
 }
 
-/* Attributes waits for other threads to those threads' own waits, link by link. */
+/* Attributes waits for other threads to the waits of those threads, link by link. */
 static void pass_waits(struct findings_search *s)
 {
 	static const enum account_part parts[] = { ACCOUNT_PIPE, ACCOUNT_SOCKET, ACCOUNT_CHILD };

@@ -15,7 +15,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Writes how little CPU time the cgroup had. Returns its length. */
+/* Writes how little CPU time the cgroup had. Returns the length. */
 static int write_quiet(const struct session_result *s, char *text, size_t space)
 {
 	const struct trigger_reason *r = &s->reason;
@@ -29,7 +29,7 @@ static int write_quiet(const struct session_result *s, char *text, size_t space)
 			(unsigned long long)tenths / 10, part);
 }
 
-/* Writes the beginning of the headline: the trigger. Returns its length. */
+/* Writes the beginning of the headline: the trigger. Returns the length. */
 static int write_trigger(const struct session_result *s, char *text, size_t space)
 {
 	switch (s->reason.kind) {
@@ -75,7 +75,7 @@ static int write_grown(const struct function_grown *grown, char *text, size_t sp
 	       snprintf(text + n, space - (size_t)n, ", %u %% in the baseline", grown->calm_pct);
 }
 
-/* Writes where the CPU time went. Returns its length. */
+/* Writes where the CPU time went. Returns the length. */
 static int write_functions(const struct session_digest *s, const struct session_result *session,
 			   char *text, size_t space)
 {
@@ -100,13 +100,13 @@ static bool is_wait(const struct session_result *s)
 	       (s->reason.kind != TRIGGER_PRESSURE || s->reason.when.resource != RESOURCE_CPU);
 }
 
-/* Whether the CPUs had it for less than a tenth of the session. */
+/* Whether CPU time was less than a tenth of the session. */
 static bool ran_little(const struct session_digest *s, const struct session_result *session)
 {
 	return s->weight_ns[PHASE_DURING] * 10 < session->stop_ns - session->start_ns;
 }
 
-/* Writes the waits. Returns its length. */
+/* Writes the waits. Returns the length. */
 static int write_wait(const struct session_digest *s, const struct session_result *session,
 		      char *text, size_t space)
 {

@@ -30,7 +30,9 @@
 /* Bytes for "]", the keys of a split stack, "}" and the newline. */
 #define TAIL_BYTES 96
 
-/* Lines are queued together: to wake the output thread for each took a quarter of the time. */
+/*
+ * Lines are queued in batches: waking the output thread for each line took a quarter of the time.
+ */
 #define BATCH_BYTES (64u << 10)
 /* A batch is at most this part of the queue; a quarter of the queue is kept for the main thread. */
 #define BATCH_SHARE 8
@@ -45,25 +47,28 @@ struct batch {
 
 struct report {
 	struct session_result *session;
-	const struct signal *signal; /* its stacks are being written */
+	const struct signal *signal; /* the signal with the stacks that are being written */
 	const struct event_lines *lines;
 	const bool *hurry;
 	struct event_subject subject;
 	struct session_digest summary;
 	struct frame_json rendering;
-	struct known_wait wait; /* of the stack that is being written, where its threads wait */
-	struct jsonw tail;	/* of one line: what follows its frames */
-	struct lock_release *releases; /* owned; by stack of threads that wake; NULL: none */
+	struct known_wait wait;	       /* the wait of the current stack's threads, if they wait */
+	struct jsonw tail;	       /* of one line: the part after its frames */
+	struct lock_release *releases; /* owned; for stacks of waking threads, by stack number;
+					* NULL: none */
 	struct lock_name *locks;       /* owned; of the locks; NULL: none */
 	size_t head_bytes;	       /* of a stack's first line, which has the longest head */
 	struct batch batch;
-	uint64_t written, moved_ns; /* bytes that the output had written, and when that last grew */
-	struct line_allowance bytes; /* of the lines of stacks */
+	uint64_t written, moved_ns;  /* bytes that the output had written, and when this number last
+				      * grew */
+	struct line_allowance bytes; /* for the lines of stacks */
 };
 
 /*
- * Waits until three quarters of the queue suffice; a quarter is kept for the main thread. False
- * when the output has written nothing for STALL_NS; later calls return at once until it does.
+ * Waits until less than three quarters of the queue are used; a quarter is kept for the main
+ * thread. Returns false if the output has written nothing for STALL_NS; later calls return at once
+ * until it writes again.
  */
 static bool wait_for_room(struct report *r)
 {
@@ -95,7 +100,7 @@ static void lose_samples(struct report *r, enum phase phase, uint64_t samples, e
 	ledger->lost[why] += samples;
 }
 
-/* Queues the whole batch or nothing; samples that were not queued go into the ledger. */
+/* Queues the whole batch or nothing; samples that were not queued count as lost in the ledger. */
 static void flush_batch(struct report *r)
 {
 	struct batch *b = &r->batch;
@@ -114,7 +119,10 @@ static void flush_batch(struct report *r)
 	b->lines = 0;
 }
 
-/* Makes room for `more` bytes: within the limit, or above it for a single stack that is longer. */
+/*
+ * Reserves space for `more` bytes: within the limit, or beyond it for a single stack that is
+ * longer.
+ */
 static bool reserve_batch(struct report *r, size_t more)
 {
 	struct batch *b = &r->batch;
@@ -143,7 +151,7 @@ static size_t count_unnamed(const struct report *r, size_t n)
 	return unnamed;
 }
 
-/* Writes in which cgroup below the session's the samples of the stack were. */
+/* Writes the cgroup below the session's in which the stack's samples were taken. */
 static void write_cgroup(const struct report *r, const struct stack *stack, struct jsonw *w)
 {
 	const char *path = stack_table_cgroup(&r->signal->taken->stacks, stack->cgroup_id);
@@ -155,7 +163,7 @@ static void write_cgroup(const struct report *r, const struct stack *stack, stru
 	jsonw_u64(w, "in_cgroup_id", stack->cgroup_id);
 }
 
-/* Writes the wait of the stack's threads; nothing where they run. */
+/* Writes the wait of the stack's threads; nothing if they run. */
 static void write_wait(const struct report *r, const struct stack *stack, struct jsonw *w)
 {
 	if (stack->wait == WAIT_RUNS)
@@ -210,7 +218,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 	jsonw_array(w, "frames");
 }
 
-/* `id`: the same in no other stack of the session. */
+/* `id`: unique among the stacks of the session. */
 static void write_tail(struct jsonw *w, uint64_t id, unsigned int part, unsigned int parts)
 {
 	jsonw_reset(w);
@@ -223,7 +231,9 @@ static void write_tail(struct jsonw *w, uint64_t id, unsigned int part, unsigned
 	jsonw_object_end(w);
 }
 
-/* Returns how many frames from `from` on fit behind a head of r->head_bytes; at least one. */
+/*
+ * Returns how many frames, beginning with `from`, fit after a head of r->head_bytes; at least one.
+ */
 static size_t count_fitting(const struct report *r, size_t from, size_t n)
 {
 	size_t start = from ? r->rendering.ends[from - 1] : 1, last = from + 1;
@@ -248,7 +258,7 @@ static unsigned int count_parts(const struct report *r, size_t n)
 	return parts;
 }
 
-/* Appends head, frames and tail as one line. False when it is longer than a line may be. */
+/* Appends head, frames and tail as one line. Returns false if it exceeds the line limit. */
 static bool put_line(struct report *r, const struct jsonw *head, const char *frames, size_t bytes)
 {
 	size_t all = head->bytes + bytes + r->tail.bytes + 1;
@@ -269,7 +279,10 @@ static bool put_line(struct report *r, const struct jsonw *head, const char *fra
 	return true;
 }
 
-/* Appends the lines of a stack; `head` is that of its first line. False when one is too long. */
+/*
+ * Appends the lines of a stack; `head` is the head of its first line. Returns false if a line is
+ * too long.
+ */
 static bool put_parts(struct report *r, const struct stack *stack, struct jsonw *head, size_t n,
 		      unsigned int parts)
 {
@@ -294,7 +307,10 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 	return true;
 }
 
-/* Adds a stack to the sums of session.end: of those that wake others it is where, and no time. */
+/*
+ * Adds a stack to the sums of session.end. A stack of a waking thread adds where it is, and no
+ * time.
+ */
 static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 {
 	const struct named_frame *named = r->rendering.named;
@@ -402,7 +418,7 @@ static void put_end(struct report *r)
 	session_result_stacks(s, &bytes);
 	jsonw_u64(&w, "memory_bytes", bytes);
 	jsonw_u64(&w, "line_bytes", r->bytes.used);
-	/* These take the room that is left, so they come last. */
+	/* These take the space that is left, so they come last. */
 	session_digest_write(&r->summary, &w);
 	event_line_end(r->lines, &w);
 }

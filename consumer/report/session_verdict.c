@@ -9,7 +9,7 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
-/* Evidence that stands for less of the stalled time does not explain the stall. */
+/* Evidence that covers less than this percentage of the stalled time does not explain the stall. */
 #define EXPLAINED_MIN_PCT 25
 
 static void write_phase(struct jsonw *w, const char *key, const struct ledger *l)
@@ -48,7 +48,7 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes how many threads, or waits, the session should have recorded, and how many it did. */
+/* Writes how many threads or waits the session should have recorded, and how many it recorded. */
 static void write_counted(const struct signal *s, struct jsonw *w)
 {
 	jsonw_object(w, rules_signal_name(s->id));
@@ -56,7 +56,7 @@ static void write_counted(const struct signal *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Lets the kind write its ledger. Returns whether it did. */
+/* Lets the signal kind write its ledger. Returns whether it did. */
 static bool write_own(const struct signal *s, struct jsonw *w)
 {
 	if (!s->kind || !s->kind->write_ledger || !s->evidence)
@@ -67,9 +67,7 @@ static bool write_own(const struct signal *s, struct jsonw *w)
 	return true;
 }
 
-/*
- * Writes the ledgers of all signals; *ret_all is the sum of those that take stacks.
- */
+/* Writes the ledgers of all signals; *ret_all is the sum over the signals that take stacks. */
 static void write_ledger(const struct session_result *s, struct ledger *ret_all, struct jsonw *w)
 {
 	jsonw_object(w, "ledger");
@@ -108,9 +106,9 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s)
 }
 
 /*
- * Returns the time that threads waited for the stalled resource, in onset and during. Waits for a
- * CPU of during are those of the time accounts, which are exact, where there are any. Accounts that
- * began late have the end of during alone: then the looks' time counts where it is longer.
+ * Returns the time that threads waited for the stalled resource in onset and during. Waits for a
+ * CPU in during come from the time accounts, which are exact, if there are any. Accounts that began
+ * late cover only the end of during: then the time by off-CPU samples counts if it is longer.
  */
 static uint64_t find_waited_ns(const struct session_result *s, const struct session_digest *summary)
 {
@@ -128,8 +126,8 @@ static uint64_t find_waited_ns(const struct session_result *s, const struct sess
 }
 
 /*
- * Returns the time of onset and during that the evidence stands for: of CPU time, by the stacks,
- * and of waits for the resource that stalled.
+ * Returns the time of onset and during that the evidence covers: the CPU time of the stacks, and
+ * the waits for the stalled resource.
  */
 static uint64_t find_covered_ms(const struct session_result *s,
 				const struct session_digest *summary)
@@ -141,7 +139,7 @@ static uint64_t find_covered_ms(const struct session_result *s,
 	return ns / NSEC_PER_MSEC;
 }
 
-/* Writes which of what the signal counts found no room. */
+/* Writes which counted items of the signal did not fit into its table. */
 static void say_full(const struct signal *s, char reason[LEDGER_REASON_BYTES])
 {
 	const struct ledger *l = s->counted;
@@ -161,9 +159,9 @@ static void say_full(const struct signal *s, char reason[LEDGER_REASON_BYTES])
 }
 
 /*
- * Whether a table of the kernel side had no room, so that evidence is missing, or a kind misses
- * some; then says so. Of several signals, the last has the sentence: threads without an account
- * come before what is counted of them.
+ * Whether evidence is missing because a table of the kernel side was full, or a signal kind lacks
+ * some; if so, writes the reason. The last such signal provides the sentence: threads without an
+ * account precede the items counted for them.
  */
 static bool is_evidence_missing(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
 {
@@ -180,12 +178,12 @@ static bool is_evidence_missing(const struct session_result *s, char reason[LEDG
 	return false;
 }
 
-/* So small a part of the session's time is of no account. */
+/* A smaller part of the session's time than this is ignored. */
 #define FEW_PCT 5
 
 /*
- * Whether more than half of the stacks of one signal are broken; then says so. A program that ran
- * nearly all the time has a wait or two, with stacks that mean little for the session.
+ * Whether more than half of the stacks of one signal are broken; if so, writes the reason. A
+ * program that ran nearly all the time has a few waits, whose stacks mean little for the session.
  */
 static bool are_stacks_broken(const struct session_result *s, const struct session_digest *summary,
 			      char reason[LEDGER_REASON_BYTES])
@@ -209,7 +207,7 @@ static bool are_stacks_broken(const struct session_result *s, const struct sessi
 	return false;
 }
 
-/* Returns complete, or partial where a ledger without a loss still does not cover the session. */
+/* Returns complete, or partial if a ledger without losses still does not cover the session. */
 static enum verdict judge_coverage(const struct session_result *s,
 				   const struct session_digest *summary,
 				   char reason[LEDGER_REASON_BYTES])
@@ -244,8 +242,8 @@ static enum verdict judge_coverage(const struct session_result *s,
 }
 
 /*
- * Judges the signals. A signal that the rule names and that did not run makes the session
- * inconclusive, and so do stacks from no CPU at all. A signal that only "auto" chose does not.
+ * Judges the signals. The session is inconclusive if a signal named by the rule did not run, or if
+ * no CPU delivered stacks. A signal that only "auto" chose may be missing.
  */
 static enum verdict judge_signals(const struct session_result *s,
 				  const struct session_digest *summary, const struct ledger *all,
