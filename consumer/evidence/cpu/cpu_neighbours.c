@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The signal `neighbours`: the CPU time of all cgroups while the session ran. The sampler's ticks
- * on all CPUs count it (bpf/cpu/neighbours.h), so it needs no program of its own; where nothing
- * ticks, it is missing.
+ * on all CPUs count it (bpf/cpu/neighbours.h), so it needs no program of its own; without ticks it
+ * is missing.
  */
 #include <stdlib.h>
 
@@ -15,10 +15,10 @@
 
 struct cpu_neighbours {
 	struct signal signal;
-	struct neighbour_counts counts; /* when it began */
+	struct neighbour_counts counts; /* at the begin */
 	struct neighbours found;
 	struct ledger ledger;
-	uint64_t begin_ns; /* 0: it does not count */
+	uint64_t begin_ns; /* 0: not counting */
 };
 
 static const char not_yet[] = "the session has not begun";
@@ -83,8 +83,8 @@ static void begin_neighbours(struct signal *signal, const struct signal_host *ho
 }
 
 /*
- * A millisecond of CPU time that a tick saw is an attempt; lost is the time of cgroups without room
- * in the map.
+ * A millisecond of CPU time seen by a tick is an attempt; the time of cgroups that did not fit into
+ * the map is lost.
  */
 static void close_ledger(struct cpu_neighbours *s)
 {
@@ -110,8 +110,8 @@ static struct neighbours_target of_target(const struct signal_target *target)
 }
 
 /*
- * Called while the CPUs still tick at the full rate. It finds cgroups by processes in them, and the
- * signals that end after it name and add them alike.
+ * Called while the CPUs still tick at the full rate. It finds cgroups by processes in them; the
+ * signals that end later use the same names and add their own.
  */
 static void end_neighbours(struct signal *signal, const struct signal_host *host,
 			   const struct signal_target *target)

@@ -7,8 +7,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * A function that grew by this many tenths of the first one's growth may be the one: among fifty
- * samples chance alone moves a function's part by nearly a tenth.
+ * A function with this many tenths of the first function's growth may be the cause instead: among
+ * fifty samples chance alone moves a function's share by nearly a tenth.
  */
 #define NEARLY_TENTHS 8
 
@@ -29,8 +29,8 @@ void function_growth_done(struct function_growth *g)
 }
 
 /*
- * Returns the row of the function, or the free row for it. Names are compared by address: the
- * symbol tables hold each once, and a walk over their bytes would cost more than to write the line.
+ * Returns the row of the function, or the free row for it. Compares names by address: the symbol
+ * tables hold each name once, and walking the bytes would cost more than writing the line.
  */
 static struct function_growth_row *find_row(const struct function_growth *g, const char *fn,
 					    const char *module)
@@ -43,7 +43,7 @@ static struct function_growth_row *find_row(const struct function_growth *g, con
 	return &g->rows[i];
 }
 
-/* Counts the stack for one of its functions, once however often the function is in it. */
+/* Counts the stack for one of its functions, once even if the function is in it several times. */
 static void count_function(struct function_growth *g, const struct stack *stack,
 			   const struct named_frame *frame, size_t depth,
 			   enum function_growth_time time)
@@ -85,12 +85,12 @@ void function_growth_add(struct function_growth *g, const struct stack *stack,
 			count_function(g, stack, &frames[i], n - 1 - i, time);
 }
 
-/* What functions are compared by: their part of one of these in either time. */
+/* The base that functions are compared by: their share of one of these in each time. */
 struct scale {
 	uint64_t ns[GROWTH_TIMES]; /* 0: nothing was sampled */
 };
 
-/* Returns the row's part of the scale, in thousandths. */
+/* Returns the row's share of the scale, in thousandths. */
 static int64_t part_of(const struct function_growth_row *row, const struct scale *scale,
 		       enum function_growth_time time)
 {
@@ -112,7 +112,7 @@ static int64_t find_most(const struct function_growth *g, const struct scale *sc
 	return most;
 }
 
-/* Finds the row that grew; NULL: none did. */
+/* Finds the row that grew; NULL: none. */
 static const struct function_growth_row *find_grown(const struct function_growth *g,
 						    const struct scale *scale)
 {
@@ -139,7 +139,7 @@ static const struct function_growth_row *find_grown(const struct function_growth
 	return best;
 }
 
-/* Returns the weight of one sample: of none, the recorder's usual rate. */
+/* Returns the weight of one sample; without samples, the weight at the recorder's usual rate. */
 static double sample_ns(const struct function_growth *g, enum function_growth_time time)
 {
 	return g->samples[time] ? (double)g->ns[time] / (double)g->samples[time]
@@ -147,8 +147,9 @@ static double sample_ns(const struct function_growth *g, enum function_growth_ti
 }
 
 /*
- * Returns whether the row's parts differ by no more than chance makes three times in a thousand:
- * the samples of a function are a Poisson count, and one is added because none may be luck too.
+ * Returns whether the row's shares differ by no more than chance causes three times in a thousand:
+ * the samples of a function are a Poisson count. One is added because zero samples may be chance
+ * too.
  */
 static bool is_chance(const struct function_growth *g, const struct function_growth_row *row,
 		      const struct scale *scale)

@@ -7,7 +7,7 @@
 
 static const struct {
 	const char *name, *runtime;
-	bool thread; /* the name begins that of a thread, else that of a function */
+	bool thread; /* the prefix is of a thread's name, else of a function's */
 } rows[] = {
 #define COLLECTOR(name, runtime)	{ name, runtime, false },
 #define COLLECTOR_THREAD(name, runtime) { name, runtime, true },
@@ -17,7 +17,7 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(rows) == GARBAGE_COLLECTORS, "a row for each");
 
-/* Names of functions go on with a number, or with the name of a nested function. */
+/* Function names continue with a number, or with the name of a nested function. */
 static bool is_collector(size_t row, const struct stack *stack, const struct named_frame *frame)
 {
 	const char *name = frame ? frame->fn : stack->comm;
@@ -26,7 +26,7 @@ static bool is_collector(size_t row, const struct stack *stack, const struct nam
 	       !strncmp(name, rows[row].name, strlen(rows[row].name));
 }
 
-/* Returns the row of the frame, or without a frame of the thread; GARBAGE_COLLECTORS: none. */
+/* Returns the row of the frame, or of the thread if there is no frame; GARBAGE_COLLECTORS: none. */
 static size_t find_row(const struct stack *stack, const struct named_frame *frame)
 {
 	size_t row = 0;
@@ -36,7 +36,7 @@ static size_t find_row(const struct stack *stack, const struct named_frame *fram
 	return row;
 }
 
-/* Nearly all frames of nearly all programs begin with another letter: those cost no comparison. */
+/* Nearly all frames of nearly all programs begin with another letter: they need no comparison. */
 static void note_letters(struct garbage *g)
 {
 	for (size_t i = 0; i < GARBAGE_COLLECTORS; i++)

@@ -11,7 +11,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define KEPT_PARTS 20 /* a CPU counts with one part of so many */
+#define KEPT_PARTS 20 /* a CPU counts if it has one part in KEPT_PARTS */
 
 struct place {
 	uint64_t id;
@@ -32,7 +32,7 @@ static int compare_ids(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Puts the rows in the order of their ids. */
+/* Sorts the rows by id. */
 static int sort_rows(const uint64_t *ids, const uint64_t *ns, struct neighbour_cpus *r)
 {
 	_cleanup_free_ struct place *places = calloc(r->count, sizeof(*places));

@@ -13,8 +13,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * The number of cgroups, those with the most time, that are looked for by a process in them: two
- * system calls each. The others are found where their paths are known already.
+ * The number of cgroups, those with the most time, that are looked up by a process in them: two
+ * system calls each. The other cgroups are found if their paths are already known.
  */
 #define FOUND_BY_PROCESS CGROUP_NAMES_MAX
 
@@ -48,7 +48,7 @@ static int read_map(int fd, struct reading *ret_reading)
 	return 0;
 }
 
-/* Whether the map could be emptied: then all that it will have is of after this. */
+/* Whether the map could be emptied: if so, everything read from it later is newer. */
 static bool empty_map(int fd, const struct reading *r)
 {
 	uint32_t count = r->count;
@@ -112,7 +112,7 @@ void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *r
 	*ret_counts = counts;
 }
 
-/* Returns how much more than at the begin; an element that is not as old begins at 0. */
+/* Returns the growth since the begin; an element that is not that old begins at 0. */
 static uint64_t find_gain(const struct neighbour_counts *c, uint64_t id, uint64_t now_ns)
 {
 	const struct neighbour_before key = { .cgroup_id = id }, *found = NULL;
@@ -154,7 +154,7 @@ static struct neighbour_time take_time(uint64_t id, uint64_t cpu_ns, const struc
 	return t;
 }
 
-/* Lists the cgroups that have had time since the session began. 0 or -ENOMEM. */
+/* Lists the cgroups that used CPU time since the session began. 0 or -ENOMEM. */
 static int list_times(const struct reading *r, const struct neighbour_counts *c,
 		      struct neighbours *n)
 {
@@ -173,8 +173,9 @@ static int list_times(const struct reading *r, const struct neighbour_counts *c,
 }
 
 /*
- * Has the paths looked for; for a cgroup that may be gone, the levels above it. The first are
- * looked for by a process in them, the others are found where their paths are known.
+ * Requests the paths; for a cgroup that may be gone, the levels above it. The first
+ * FOUND_BY_PROCESS cgroups are looked up by a process in them, the others are found if their paths
+ * are known.
  */
 static void ask_paths(struct neighbours *n, struct cgroups *cgroups,
 		      const struct neighbours_target *of)
@@ -191,7 +192,7 @@ static void ask_paths(struct neighbours *n, struct cgroups *cgroups,
 	}
 }
 
-/* Adds the times by CPU of one that is the session's own. */
+/* Adds the times by CPU of a cgroup that belongs to the session. */
 static void add_own(const struct neighbour_cpus *by_cpu, uint64_t id, uint64_t *own_ns)
 {
 	const uint64_t *ns = neighbour_cpus_find(by_cpu, id);
@@ -200,7 +201,10 @@ static void add_own(const struct neighbour_cpus *by_cpu, uint64_t id, uint64_t *
 		own_ns[cpu] += ns[cpu];
 }
 
-/* Returns the time of one on the CPUs that the session's cgroup ran on; on all, if it did not. */
+/*
+ * Returns the cgroup's time on the CPUs that the session's cgroup ran on; on all CPUs if it did not
+ * run.
+ */
 static uint64_t sum_beside(const struct neighbours *n, uint64_t id, const uint64_t *own_ns)
 {
 	const uint64_t *ns = neighbour_cpus_find(&n->by_cpu, id);
@@ -257,8 +261,9 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 }
 
 /*
- * Whether the cgroup is the session's or below it. Where neither its path is known nor one between
- * the two, the slot of its watch decides. Of the root only the processes in it are meant.
+ * Whether the cgroup is the session's or below it. If neither its path nor a path between the two
+ * is known, the slot of its watch decides. For the root, only the processes in the root itself
+ * count.
  */
 static bool is_own(struct cgroups *cgroups, const struct neighbours_target *of,
 		   const struct neighbour_time *t)
@@ -276,7 +281,7 @@ static bool is_own(struct cgroups *cgroups, const struct neighbours_target *of,
 	return !path && t->slot == of->slot;
 }
 
-/* Takes the session's own out of the list, and adds its times by CPU to own_ns. */
+/* Removes the session's own cgroups from the list, and adds their times by CPU to own_ns. */
 static void take_own(struct neighbours *n, struct cgroups *cgroups,
 		     const struct neighbours_target *of, uint64_t *own_ns)
 {
@@ -326,7 +331,9 @@ static void make_rows(struct neighbours *n, struct cgroups *cgroups,
 		n->rest += n->items[i].row.cgroups;
 	}
 	n->count = MIN(count, (size_t)NEIGHBOURS_NAMED);
-	/* Only the root has no name. In a cgroup namespace of its own the consumer cannot find it.
+	/*
+	 * Only the root has no name. A consumer in a cgroup namespace of its own cannot find the
+	 * root.
 	 */
 	for (size_t i = 0; i < n->count; i++)
 		if (!n->items[i].row.path && !n->items[i].name[0])
@@ -342,7 +349,7 @@ int neighbours_close(struct cgroups *cgroups, const struct neighbours_target *of
 		return -ENOMEM;
 	take_own(n, cgroups, of, own_ns);
 	n->others_ns += n->unlisted_ns + n->hidden_ns;
-	/* Splits the time of others into that on the session's own CPUs and the rest. */
+	/* Splits the time of other cgroups into the time on the session's own CPUs and the rest. */
 	n->own_cpus = neighbour_cpus_keep(own_ns, n->by_cpu.cpus);
 	for (size_t i = 0; i < n->count; i++) {
 		struct neighbour_time *t = &n->items[i];

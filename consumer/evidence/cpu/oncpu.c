@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `oncpu`: samples of CPU time, and their ledger. Each attempt of the BPF sampler
- * carries a number per slot and CPU (sample.seq). `first` holds each CPU's number when the session
- * began, `last` that when it ended. A number in between that did not arrive is lost, and the
- * kernel's counters have the reason.
+ * The signal `oncpu`: samples of CPU time, and their ledger. Each attempt of the BPF sampler has a
+ * number per slot and CPU (sample.seq). `first` holds each CPU's number when the session began,
+ * `last` its number when the session ended. A number in between that did not arrive is lost, and
+ * the kernel's counters have the reason.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,19 +23,21 @@
 struct oncpu {
 	struct signal signal;
 	struct signal_stacks taken;
-	uint32_t cpus; /* possible ones */
+	uint32_t cpus; /* possible CPUs */
 	uint32_t hz;
 	struct slot_counters *first, *last; /* per CPU, owned; one array */
-	/* By phase before the trigger and CPU: number of its first sample, or ~0; owned, one array.
+	/*
+	 * By phase before the trigger, and by CPU: number of the first sample, or ~0; owned, one
+	 * array.
 	 */
 	uint64_t *phase_first[PHASE_DURING];
 	/*
-	 * The slot's counters, summed: at the last reading before the pre-roll, at the first
-	 * reading in it, and at the first in the onset.
+	 * The slot's counters, summed: at the last reading before the pre-roll, the first reading
+	 * in the pre-roll, and the first reading in the onset.
 	 */
 	struct slot_counters outside, inside, onset;
 	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */
-	uint64_t usage_start_us;	 /* the cgroup's CPU time; ~0 when not known */
+	uint64_t usage_start_us;	 /* the cgroup's CPU time; ~0 if not known */
 };
 
 static const char of_a_choice[] =
@@ -90,13 +92,13 @@ static struct signal *create_oncpu(const struct signal_host *host,
 	return &s->signal;
 }
 
-/* Returns whether the session takes some of the cgroup's processes only. */
+/* Returns whether the session takes only some of the cgroup's processes. */
 static bool is_choice(const struct signal_target *target)
 {
 	return target->by_process || target->only_tgid || target->only_rule;
 }
 
-/* Reads the cgroup's CPU time so far; ~0 when it cannot be known. */
+/* Reads the cgroup's CPU time so far; ~0 if it cannot be read. */
 static uint64_t read_usage_us(const struct signal_host *host, const struct signal_target *target)
 {
 	static const char key[] = "usage_usec ";
@@ -139,7 +141,7 @@ static void count_sample(struct oncpu *s, const struct signal_target *target,
 		ledger->emitted++;
 }
 
-/* Returns whether the sample's number is before the session's first on that CPU. */
+/* Returns whether the sample's number precedes the session's first number on that CPU. */
 static bool came_before(const struct oncpu *s, const struct stack_sample *h)
 {
 	return (int32_t)(h->seq - (uint32_t)s->first[h->cpu].attempted) < 0;
@@ -192,13 +194,13 @@ static struct slot_counters sum_since(const struct oncpu *s, const struct signal
 {
 	const struct counter_point *point = NULL;
 
-	/* A little later: the program takes a sample's time before it counts the attempt. */
+	/* One ms later: the program takes a sample's time before it counts the attempt. */
 	if (target->counters)
 		point = counter_history_from(target->counters, from_ns + NSEC_PER_MSEC);
 	return point ? point->sum : sum_first(s);
 }
 
-/* Notes the slot's counters around the beginnings of the pre-roll and of the onset. */
+/* Records the slot's counters around the beginnings of the pre-roll and of the onset. */
 static void note_window(struct oncpu *s, const struct signal_target *target)
 {
 	uint64_t from_ns = target->start_ns - target->pre_ms * NSEC_PER_MSEC;
@@ -274,8 +276,9 @@ static bool is_settled(const struct signal *signal)
 }
 
 /*
- * Counts the attempts of the pre-roll by the numbers that arrived: those of a CPU belong to the
- * onset from its first sample there on, those from its first sample of all to the time before.
+ * Counts the attempts of the pre-roll by the numbers that arrived. On each CPU, numbers from the
+ * first onset sample on belong to the onset, and numbers from the first sample of all to the before
+ * phase.
  */
 static void count_numbers(const struct oncpu *s, uint64_t *ret_before, uint64_t *ret_onset)
 {
@@ -299,7 +302,7 @@ static void count_numbers(const struct oncpu *s, uint64_t *ret_before, uint64_t 
 
 /*
  * Sets `attempted` of the pre-roll. At least the attempts since the first reading of the counters
- * in it belong to it, also when none of them arrived; likewise of the onset.
+ * in the pre-roll belong to it, even if none of them arrived; the onset works the same way.
  */
 static void attempt_pre_roll(struct oncpu *s, struct ledger *before, struct ledger *onset)
 {
@@ -324,8 +327,8 @@ static void subtract_lost(uint64_t lost[SLOT_LOST_REASONS], const struct slot_co
 }
 
 /*
- * Closes the ledgers of the pre-roll, with all present samples counted. What is missing is given to
- * the losses of its own time before those of the time around.
+ * Closes the ledgers of the pre-roll, after counting all present samples. Missing samples are
+ * assigned to the losses of their own time first, then to the losses of the adjacent time.
  */
 static void close_pre_roll(struct oncpu *s, struct ledger *before, struct ledger *onset)
 {

@@ -7,9 +7,9 @@
 #include "shared/tools/macro.h"
 
 /*
- * Functions that an interrupt of user mode goes through, of x86-64 without and with FRED and of
- * arm64 (arch/x86/entry/entry_64.S, entry_fred.c, arch/arm64/kernel/entry-common.c): what the names
- * begin with. A fault goes through others.
+ * Name prefixes of the functions that an interrupt of user mode goes through, on x86-64 without and
+ * with FRED and on arm64 (arch/x86/entry/entry_64.S, entry_fred.c,
+ * arch/arm64/kernel/entry-common.c). A fault goes through other functions.
  */
 static const char *const interrupts[] = {
 	"asm_sysvec_",	 "asm_common_interrupt", "asm_spurious_interrupt",
@@ -18,7 +18,7 @@ static const char *const interrupts[] = {
 	"el0t_32_irq",	 "el0t_32_fiq",
 };
 
-#define ENTRY_FRAMES 4 /* the outermost ones, of which some name the entry */
+#define ENTRY_FRAMES 4 /* outermost kernel frames; some of them name the entry */
 
 static bool is_interrupt(const struct stack *stack, const struct named_frame *frames, size_t n)
 {

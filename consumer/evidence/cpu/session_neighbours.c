@@ -38,7 +38,7 @@ void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *
 		jsonw_u64(w, "neighbour_cgroups", cgroups);
 }
 
-/* Writes the line of `t`, or that of the rest when it is NULL. */
+/* Writes the line of `t`, or the line of the rest if `t` is NULL. */
 static void put_one(const struct neighbours *n, const struct neighbour_time *t,
 		    const struct event_lines *lines, const struct event_subject *subject)
 {
@@ -68,8 +68,7 @@ void session_neighbours_put(const struct session_result *s, const struct event_l
 		put_one(n, NULL, lines, subject);
 }
 
-/* Returns the CPUs' time in which no tick came: none is counted for an idle CPU of some machines.
- */
+/* Returns the CPU time without ticks: some machines count no ticks for an idle CPU. */
 static uint64_t find_unseen_ns(const struct neighbours *n)
 {
 	uint64_t all_ns = n->cpus * n->lasted_ns, seen_ns = n->own_ns + n->others_ns + n->idle_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The signal `block`: the disk requests of the session's cgroup, how long each waited for its disk
- * and how long that took, and the other users of the disk. The broker attaches the programs for the
- * session (bpf/disks/block.bpf.c).
+ * and how long the disk took, and the other users of the disk. The broker attaches the programs for
+ * the session (bpf/disks/block.bpf.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 struct block {
 	struct signal signal;
 	bool held, tried; /* the programs are attached for this session; the attach was tried */
-	uint64_t late_ms; /* so long after the begin */
+	uint64_t late_ms; /* how long after the begin */
 	struct block_reading before;	/* owned */
 	struct block_requests requests; /* owned */
 };
@@ -121,7 +121,7 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 	block_maps_forget(&s->before);
 }
 
-/* By now the paths are known that had to be looked for. */
+/* The paths that needed a lookup are known by now. */
 static void close_block(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {

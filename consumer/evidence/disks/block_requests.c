@@ -73,7 +73,9 @@ static const struct block_sums *find_sums(const struct block_reading *read,
 	return at < keys->count ? &read->sums[at] : &none;
 }
 
-/* The tables of the kernel side hold whatever a taken-over consumer wrote: words are checked. */
+/*
+ * The kernel side's tables may hold anything that a compromised consumer wrote: check every value.
+ */
 static bool is_sane(const struct block_key *key)
 {
 	return key->op < BLOCK_OPS_ && key->size < BLOCK_SIZES;
@@ -127,7 +129,7 @@ static struct block_disk *find_disk(const struct block_requests *all, uint32_t d
 	return NULL;
 }
 
-/* Returns the element of the disk and operation, which `items` has room for. */
+/* Returns the element of the disk and operation; `items` has space for it. */
 static struct block_disk *get_disk(struct block_requests *all, uint32_t device, uint8_t op)
 {
 	struct block_disk *disk = find_disk(all, device, op);
@@ -190,7 +192,7 @@ static int compare_disks(const void *a, const void *b)
 	return x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* Sums up the disks without a line of their own. */
+/* Sums up the disks that have no line of their own. */
 static void cut_disks(struct block_requests *all)
 {
 	for (size_t i = BLOCK_DISKS; i < all->count; i++)
@@ -199,7 +201,7 @@ static void cut_disks(struct block_requests *all)
 	all->count -= all->rest;
 }
 
-/* What find_gains and the rest need of the caller. */
+/* The ownership test and its context, from the caller. */
 struct owner {
 	bool (*is_own)(const void *context, uint32_t slot);
 	const void *context;
@@ -225,7 +227,7 @@ static int make_disks(const struct gains *gains, const struct block_reading *now
 	return 0;
 }
 
-/* ---- other users of them */
+/* ---- other users of the disks */
 
 static int compare_neighbours(const void *a, const void *b)
 {
@@ -255,7 +257,9 @@ static int compare_gains(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-/* Adds to the last neighbour of the list where it is the same: the gains are sorted. */
+/*
+ * Adds to the last neighbour of the list if it is the same cgroup and disk: the gains are sorted.
+ */
 static void add_neighbour(struct block_neighbour *list, size_t *count, const struct gain *gain)
 {
 	struct block_neighbour *last;
@@ -278,7 +282,7 @@ static bool uses_device(const struct block_requests *all, uint32_t device)
 	return false;
 }
 
-/* Returns for how long the disk worked, for all cgroups. */
+/* Returns how long the disk worked for all cgroups. */
 static uint64_t sum_service_ns(const struct gains *gains, uint32_t device)
 {
 	uint64_t ns = 0;
@@ -349,7 +353,9 @@ void block_requests_close(struct block_requests *all, const struct neighbour_nam
 			find_service_ns(all, all->neighbours[i].device);
 }
 
-/* A request is an attempt. One with a reused bio is neither of the reasons of the tables. */
+/*
+ * A request is an attempt. A lost request with a reused bio has neither of the two table reasons.
+ */
 static void close_ledger(const struct slot_block *before, const struct slot_block *now,
 			 struct ledger *l)
 {

@@ -12,7 +12,7 @@
 
 #define NUMBER_BYTES 24
 
-/* What the lines of a session have in common. */
+/* Members that the lines of a session share. */
 struct block_lines {
 	const struct event_lines *lines;
 	const struct event_subject *subject;
@@ -114,7 +114,7 @@ static void put_rest(const struct block_lines *b, const struct block_requests *a
 	event_line_end(b->lines, &w);
 }
 
-/* Writes one histogram; `size` is a class of BLOCK_SIZES, or that number for all of them. */
+/* Writes one histogram; `size` is a class of BLOCK_SIZES, or BLOCK_SIZES itself for all classes. */
 static void put_histogram(const struct block_lines *b, const struct block_disk *d,
 			  unsigned int size, bool service)
 {
@@ -138,7 +138,7 @@ static void put_histogram(const struct block_lines *b, const struct block_disk *
 	event_line_end(b->lines, &w);
 }
 
-/* Writes the histograms of all requests, and by size where there are several sizes. */
+/* Writes the histograms of all requests, and the histograms by size if there are several sizes. */
 static void put_histograms(const struct block_lines *b, const struct block_disk *d)
 {
 	unsigned int sizes = 0;

@@ -27,7 +27,7 @@ static uint64_t key_of(uint32_t tgid, uint64_t address)
 	return key ? key : 1;
 }
 
-/* Two that have the same hash are one row: that of the first. */
+/* Two locks with the same hash share a row: the row of the first. */
 static struct condition_lock *find_row(const struct condition_locks *c, uint32_t tgid,
 				       uint64_t address)
 {

@@ -2,8 +2,8 @@
 /*
  * The signal `lock`: the locks that the session's threads waited for, how often and how long, and
  * the wakers that ended long waits; and each long wait of any kind. The broker attaches two
- * programs for the session: that of the time accounts (bpf/time/account.bpf.c), which knows since
- * when a thread waits, and one at each wake-up (bpf/locks/lock.bpf.c).
+ * programs for the session: the time accounts (bpf/time/account.bpf.c), which know since when a
+ * thread waits, and one at each wake-up (bpf/locks/lock.bpf.c).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,10 +31,10 @@ struct lock {
 	bool held;			    /* both programs are attached for this session */
 	struct lock_baseline before;	    /* owned */
 	struct lock_waits waits;	    /* owned */
-	struct signal_stacks taken;	    /* of those that woke */
-	struct lock_stacks stacks;	    /* which of them is of which lock */
+	struct signal_stacks taken;	    /* of the waking threads */
+	struct lock_stacks stacks;	    /* which stack belongs to which lock */
 	uint64_t filtered;		    /* stacks of other processes */
-	struct long_waits_reading *reading; /* owned; NULL: it has not begun, or is over */
+	struct long_waits_reading *reading; /* owned; NULL: not begun, or finished */
 	struct long_waits long_waits;	    /* owned */
 };
 
@@ -50,8 +50,8 @@ static struct lock *lock_of(struct signal *s)
 }
 
 /*
- * Returns true for a session that is to explain a stall: a lock is nothing that the kernel counts
- * as pressure.
+ * Returns true for a session that is to explain a stall: the kernel does not count locks as
+ * pressure.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -88,7 +88,7 @@ static void destroy_lock(struct signal *signal)
 	free(s);
 }
 
-/* Lets go of the programs, that of the wake-ups first: it reads the accounts. */
+/* Releases the programs, the wake-up program first: it reads the accounts. */
 static void drop_programs(struct lock *s, const struct signal_host *host, bool of_waits)
 {
 	if (of_waits)
@@ -98,8 +98,8 @@ static void drop_programs(struct lock *s, const struct signal_host *host, bool o
 }
 
 /*
- * Attaches the program of the accounts, which also enters the threads that wait already, and then
- * that of the wake-ups. What a consumer left that was killed is removed before.
+ * Attaches the program of the accounts, which also enters the threads that already wait, and then
+ * the wake-up program. Leftovers of a killed consumer are removed first.
  */
 static void attach_lock(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
@@ -150,7 +150,7 @@ static bool take_sample(struct signal *signal, const struct signal_target *targe
 	return true;
 }
 
-/* The accounts first: a wait that had ended as they were read is in the table then. */
+/* Reads the accounts first: a wait that had ended when they were read is then in the table. */
 static bool prepare_lock(struct signal *signal, const struct signal_host *host,
 			 const struct signal_target *target)
 {
@@ -166,7 +166,7 @@ static bool prepare_lock(struct signal *signal, const struct signal_host *host,
 	       long_waits_step(s->reading, host->pins, target->slot, turn_until_ns()) <= 0;
 }
 
-/* Takes the long waits, which need the accounts of their threads and the open waits for locks. */
+/* Takes the long waits. They need the accounts of their threads and the open waits for locks. */
 static void end_long_waits(struct lock *s, const struct signal_host *host,
 			   const struct signal_target *target)
 {
@@ -218,14 +218,16 @@ static bool is_settled(const struct signal *signal)
 	       there->attempted;
 }
 
-/* Whether a lock may be a variable of a module: its data are mapped as FILE and ANONYMOUS. */
+/*
+ * Whether a lock may be a variable of a module: a module's data are mapped as FILE and ANONYMOUS.
+ */
 static bool may_be_variable(const struct lock_memory *memory)
 {
 	return memory->kind != LOCK_MEMORY_HEAP && memory->kind != LOCK_MEMORY_STACK &&
 	       memory->kind != LOCK_MEMORY_SHARED;
 }
 
-/* Finds the module with the next code below the address of the lock. */
+/* Finds the module whose code is the next below the address of the lock. */
 static void find_place(const struct signal_host *host, struct lock_waited *lock)
 {
 	const struct process *p =
@@ -263,7 +265,7 @@ static void close_lock(struct signal *signal, const struct signal_host *host,
 	signal_target_name_cgroups(&s->taken.stacks, host, target);
 }
 
-/* Writes the sums over all locks; the lines of the locks have the rest. */
+/* Writes the sums over all locks; the lines of the locks have the details. */
 static void write_sums(const struct lock_waits *waits, struct jsonw *w)
 {
 	jsonw_u64(w, "locks", waits->all.locks);
@@ -276,7 +278,7 @@ static void write_sums(const struct lock_waits *waits, struct jsonw *w)
 		jsonw_u64(w, "wakers_left_out", waits->wakers_lost);
 }
 
-/* Writes how many waits of any kind were long: the lines of the chains have the awaited threads. */
+/* Writes how many waits of any kind were long; the lines of the chains have the awaited threads. */
 static void write_long_waits(const struct long_waits *waits, struct jsonw *w)
 {
 	uint64_t ns = 0;
@@ -315,7 +317,7 @@ static void write_lock(const struct signal *signal, struct jsonw *w)
 }
 
 /*
- * Writes the ledger of the waits, and beside it that of the stacks of those that woke, and that of
+ * Writes the ledger of the waits, and next to it the ledger of the wakers' stacks and the ledger of
  * long waits of any kind.
  */
 static void write_ledger(const struct signal *signal, struct jsonw *w)

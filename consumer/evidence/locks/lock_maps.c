@@ -30,7 +30,7 @@ static int add_row(struct rows *r, const void *row)
 	return 0;
 }
 
-/* A map with a key that begins with a struct lock_key. */
+/* A map whose key begins with a struct lock_key. */
 struct lock_map {
 	int fd;
 	enum table table;
@@ -150,7 +150,7 @@ int lock_maps_read(const struct pinned_maps *pins, uint32_t slot, struct lock_ba
 	return r;
 }
 
-/* Puts the keys of a part that no session takes to its front. */
+/* Moves the keys of a part that no session takes to its front. */
 static void choose_idle(const struct lock_map *map, const struct pinned_maps *pins,
 			struct elements *e)
 {

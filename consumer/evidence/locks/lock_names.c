@@ -11,14 +11,14 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* The locks that may be of one module. */
+/* The locks that may belong to one module. */
 struct asked {
 	struct elf_object objects[LOCK_WAITS_NAMED];
-	size_t of[LOCK_WAITS_NAMED]; /* which lock that is */
+	size_t of[LOCK_WAITS_NAMED]; /* index of the lock */
 	size_t count;
 };
 
-/* Collects the locks of the module from number `from` on, which is the first one of them. */
+/* Collects the locks of the module of lock number `from`, which is the module's first lock. */
 static void collect_locks(const struct lock_waits *waits, size_t from, struct asked *asked)
 {
 	asked->count = 0;
@@ -43,7 +43,7 @@ static const char *why_nameless(const struct elf_object_file *file)
 	return reason_word(file->stripped ? REASON_STRIPPED : REASON_NO_SYMBOL);
 }
 
-/* Reads the module's file. NULL, or why not. */
+/* Reads the module's file. Returns NULL, or the reason for a failure. */
 static const char *read_file(struct symbols *symbols, const struct module *m, struct asked *asked,
 			     struct elf_object_file *ret_file)
 {
@@ -86,7 +86,7 @@ static void name_asked(struct symbols *symbols, const struct module *m, struct a
 	}
 }
 
-/* Whether an earlier lock has the module: then this one was named with it. */
+/* Whether an earlier lock is in the same module: then this lock was named with it. */
 static bool is_named(const struct lock_waits *waits, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -95,7 +95,7 @@ static bool is_named(const struct lock_waits *waits, size_t i)
 	return false;
 }
 
-/* Describes the memory of locks that are no variables. */
+/* Describes the memory of locks that are not variables. */
 static void name_others(const struct lock_waits *waits, struct lock_name *names)
 {
 	for (size_t i = 0; i < waits->count; i++) {
@@ -128,7 +128,7 @@ struct lock_name *lock_names_read(const struct session_result *s, struct symbols
 	return names;
 }
 
-/* For a stack only the line has the thread: its number means nothing to a person. */
+/* Omits the thread of a stack, which only the line has: its number means nothing to the reader. */
 static void say_memory(const struct lock_memory *m, char *text, size_t space)
 {
 	static const char *const says[] = {

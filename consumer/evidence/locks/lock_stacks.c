@@ -5,7 +5,10 @@
 
 #include "shared/tools/macro.h"
 
-/* A stack of a thread at a lock. As Boyer and Moore's vote does, another one takes its time off. */
+/*
+ * A candidate stack of a thread at a lock. As in Boyer and Moore's majority vote, the time of
+ * another stack is subtracted from its weight.
+ */
 struct stack_vote {
 	uint32_t number;
 	uint64_t weight_ns;
@@ -26,7 +29,7 @@ void lock_stacks_done(struct lock_stacks *s)
 	idmap_done(&s->heaviest);
 }
 
-/* Two threads in 2^63 have the same. */
+/* Two threads in 2^63 share a hash. */
 static uint64_t hash_thread(const struct lock_key *lock, uint32_t tid)
 {
 	uint64_t hash = (lock->address ^ (uint64_t)lock->tgid << 40) * 0x9e3779b97f4a7c15ULL;
@@ -35,7 +38,7 @@ static uint64_t hash_thread(const struct lock_key *lock, uint32_t tid)
 	return ((hash ^ (uint64_t)tid << 8 ^ lock->kind) * 0x9e3779b97f4a7c15ULL) | 1;
 }
 
-/* Returns the vote of a thread at a lock, made if need be; NULL without room. */
+/* Returns the vote of a thread at a lock, creating it if needed; NULL without space. */
 static struct stack_vote *vote_of(struct lock_stacks *s, uint64_t hash)
 {
 	struct stack_vote *vote = idmap_get(&s->heaviest, hash);

@@ -10,19 +10,23 @@
 #include "shared/tools/macro.h"
 
 /*
- * The rule of the patterns. A convoy: many waits, of several threads, short on average. A long
- * hold: several threads lost most of the time in waits as long as the longest ones but a tenth (one
- * that lasted two holds is no other pattern), and one thread had the lock most of the time. A herd:
- * of the waits of many threads a quarter and more follow upon a wake-up that was in vain. The
- * kernel side does not know at the first wake-up that others will follow, so of four threads that
- * are woken for each turn it counts two.
+ * The rule of the patterns.
+ *
+ * Convoy: many waits, of several threads, short on average.
+ *
+ * Long hold: several threads lost most of the time in waits as long as the 90th percentile (a wait
+ * that lasted two holds is no other pattern), and one thread held the lock most of the time.
+ *
+ * Herd: a quarter or more of the waits of many threads follow a wake-up without effect. The kernel
+ * side does not know at the first wake-up that others will follow, so of four threads that are
+ * woken each time it counts two.
  */
 #define HERD_THREADS   4
 #define HERD_AGAIN     16
 #define HERD_SHARE     4
 #define CONVOY_WAITS   32
 #define CONVOY_MEAN_NS 10000000ull
-#define HOLD_SHARE     2 /* of the time that the waits would have if all were so long: half */
+#define HOLD_SHARE     2 /* half of the time if all waits were this long */
 
 const char *lock_waits_kind(uint32_t kind)
 {
@@ -68,7 +72,7 @@ const char *lock_waits_pattern(enum lock_pattern pattern)
 	return names[pattern];
 }
 
-/* Returns the bound of the waits, which none of them exceeds. */
+/* Returns the upper bound of this percentile of the waits. */
 static uint64_t find_percentile(const struct lock_waited *w, unsigned int pct)
 {
 	return MIN(time_histogram_percentile_of(w->buckets, LOCK_BUCKETS, pct), w->longest_ns);
@@ -123,14 +127,17 @@ static void add_ended(struct lock_waited *w, const struct lock_element *e,
 	w->longest_ns = MIN(e->sums.longest_ns, w->total_ns);
 	w->longest_tid = e->sums.longest_tid;
 	memcpy(w->longest_comm, e->sums.longest_comm, sizeof(w->longest_comm) - 1);
-	/* The longest was before the session: that of the session is known by its element only. */
+	/*
+	 * The longest wait was before the session: the session's own is known only by its histogram
+	 * bucket.
+	 */
 	if (e->sums.longest_ns == before->longest_ns) {
 		w->longest_ns = MIN(time_histogram_le_of(last, LOCK_BUCKETS), w->longest_ns);
 		w->longest_tid = 0;
 	}
 }
 
-/* Returns the place of a lock; NULL: it is of another process. */
+/* Returns the row of a lock; NULL if it belongs to another process. */
 static struct lock_waited *find_lock(const struct difference *d, const struct lock_key *key)
 {
 	if (!d->all.count)
@@ -157,7 +164,7 @@ static void add_lock(struct difference *d, const struct lock_key *key, uint64_t 
 	d->all.count++;
 }
 
-/* Makes a place for each lock that was waited for, in the order of compare_locks. 0 or -ENOMEM. */
+/* Makes a row for each lock that was waited for, in the order of compare_locks. 0 or -ENOMEM. */
 static int make_places(struct difference *d)
 {
 	const struct lock_baseline *after = d->after;
@@ -194,7 +201,7 @@ static int compare_tids(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Whether a wait that had begun before the session is still the same. */
+/* Whether a wait that began before the session is still going on. */
 static bool is_open_still(const struct difference *d, const struct lock_record *open)
 {
 	const struct lock_record *now = NULL;
@@ -204,7 +211,7 @@ static bool is_open_still(const struct difference *d, const struct lock_record *
 	return now && now->since_ns == open->since_ns;
 }
 
-/* Subtracts the time before the session of waits that ended in it. */
+/* For waits that ended in the session, subtracts the time before it. */
 static void clip_begun(struct difference *d)
 {
 	for (size_t i = 0; i < d->before->n_open; i++) {
@@ -219,7 +226,7 @@ static void clip_begun(struct difference *d)
 	}
 }
 
-/* Adds a wait that is not over, until now. */
+/* Adds a wait that is not over, up to now. */
 static void add_open(struct difference *d, const struct lock_record *open)
 {
 	uint64_t since_ns = MAX(open->since_ns, d->before->begin_ns);
@@ -241,7 +248,7 @@ static void add_open(struct difference *d, const struct lock_record *open)
 	memcpy(w->longest_comm, open->thread_comm, sizeof(w->longest_comm) - 1);
 }
 
-/* Puts a waker among the reported ones of its lock, the one with the most time first. */
+/* Inserts a waker into the reported wakers of its lock, the one with the most time first. */
 static void add_woken(struct lock_waited *w, const struct lock_woken *woken)
 {
 	uint32_t at = MIN(w->n_wakers, (uint32_t)LOCK_WAITS_WAKERS - 1);
@@ -283,7 +290,8 @@ static void add_waker(struct difference *d, const struct lock_waker_element *e)
 static enum lock_pattern find_pattern(const struct lock_waited *w)
 {
 	uint64_t mean_ns = w->waits ? w->total_ns / w->waits : 0;
-	uint64_t long_ns = w->p90_ns ? w->p90_ns : w->longest_ns; /* none is over: no p90 */
+	uint64_t long_ns = w->p90_ns ? w->p90_ns : w->longest_ns; /* without a finished wait there
+								   * is no p90 */
 
 	if (w->threads < 2)
 		return LOCK_PATTERN_NONE;
@@ -346,7 +354,7 @@ static struct slot_locks subtract_losses(const struct slot_locks *now,
 	};
 }
 
-/* Sorts the locks, and makes one without a name of those that have the least time. */
+/* Sorts the locks, and merges the locks with the least time into one without a name. */
 static void finish_all(struct difference *d)
 {
 	struct lock_waits *all = &d->all;

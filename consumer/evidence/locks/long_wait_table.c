@@ -16,7 +16,7 @@ int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elemen
 			      MAP_BATCH_PART, &e->part);
 }
 
-/* Lists the waits of a part that no session takes, at the front. */
+/* Moves the waits of a part that no session takes to the front. */
 static void choose_idle(const struct pinned_maps *pins, struct long_wait_elements *e)
 {
 	uint32_t n = 0;
@@ -29,7 +29,7 @@ static void choose_idle(const struct pinned_maps *pins, struct long_wait_element
 	e->part.count = n;
 }
 
-/* Removes those of the next part. False at the end. */
+/* Removes the waits of the next part. Returns false at the end. */
 static bool remove_part(const struct pinned_maps *pins, struct long_wait_elements *e, bool all)
 {
 	if (long_wait_table_read(pins, e) < 0)

@@ -15,7 +15,7 @@
 struct long_waits_reading {
 	struct long_wait_elements elements;
 	bool whole;
-	struct long_wait *items; /* owned; of the session's slot and those within it */
+	struct long_wait *items; /* owned; of the session's slot and the slots within it */
 	size_t count, space;
 };
 
@@ -40,7 +40,7 @@ struct long_waits_reading *long_waits_open(void)
 	return calloc(1, sizeof(struct long_waits_reading));
 }
 
-/* Rejects false words of the kernel side. */
+/* Replaces invalid values of the kernel side. */
 static void tame_wait(struct long_wait *w)
 {
 	if (w->part >= ACCOUNT_PARTS_)
@@ -91,7 +91,7 @@ static int by_thread(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Clips waits to the session, and drops those outside of it. */
+/* Clips waits to the session, and drops waits outside of it. */
 static void clip_waits(struct long_waits_reading *r, uint64_t start_ns, uint64_t stop_ns)
 {
 	size_t n = 0;
@@ -114,7 +114,7 @@ static int compare_tids(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Whether the last wait of the thread that is listed goes until then: it has ended after all. */
+/* Whether the thread's last listed wait lasts until stop_ns: it has ended after all. */
 static bool is_listed(const struct long_waits_reading *r, size_t sorted, uint32_t tid,
 		      uint64_t stop_ns)
 {
@@ -186,7 +186,9 @@ static uint32_t *list_tids(const struct long_waits *w, size_t *ret_count)
 	return tids;
 }
 
-/* Adds an account: where a tid was used twice in the session, that which lasted longer counts. */
+/*
+ * Adds an account. If a tid was used twice in the session, the account that lasted longer counts.
+ */
 static void add_account(struct long_waits_thread *t, const struct thread_account *a)
 {
 	if (t->wall_ns > a->wall_ns)
@@ -226,7 +228,7 @@ static int keep_threads(struct long_waits *w, const struct thread_accounts *acco
 	return 0;
 }
 
-/* Takes the memory of the waits from the budget; where it has not so much, all are lost. */
+/* Charges the memory of the waits to the budget; if it does not fit, all waits are lost. */
 static void charge_waits(struct long_waits *w)
 {
 	size_t bytes = w->count * sizeof(*w->items) + w->n_threads * sizeof(*w->threads);

@@ -12,7 +12,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define LOCK_HISTOGRAMS 8 /* of the locks with the most time; one more has them all */
+#define LOCK_HISTOGRAMS 8 /* for the locks with the most time; one more covers all */
 
 static void write_comm(struct jsonw *w, const char *key, const char *comm)
 {
@@ -52,7 +52,7 @@ static void write_which(const struct lock_waited *l, struct jsonw *w)
 	write_address(l->lock.address, w);
 }
 
-/* Writes the memory of a lock that is no variable of a module. */
+/* Writes the memory of a lock that is not a variable of a module. */
 static void write_memory(const struct lock_memory *m, struct jsonw *w)
 {
 	/* The inode of a machine's first System V segment is 0. */
@@ -71,7 +71,7 @@ static void write_memory(const struct lock_memory *m, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes which variable of which module the lock is, or why that is not known, or where it is. */
+/* Writes which variable of which module the lock is, or why that is not known, or its location. */
 static void write_name(const struct lock_name *name, struct jsonw *w)
 {
 	if (name->module)
@@ -159,9 +159,7 @@ static void put_lock(const struct lock_waited *l, const struct event_lines *line
 	event_line_end(lines, &w);
 }
 
-/*
- * The members that identify a lock, also in another session of the process: its place or its name.
- */
+/* The members that identify a lock across sessions of a process: its place or its name. */
 static void write_key(const struct lock_waited *l, const struct lock_name *name, struct jsonw *w)
 {
 	jsonw_object(w, "key");
@@ -179,7 +177,7 @@ static void write_key(const struct lock_waited *l, const struct lock_name *name,
 	jsonw_object_end(w);
 }
 
-/* Writes how long the waits for a lock were, or for all locks where it is NULL. */
+/* Writes how long the waits for a lock were, or the waits for all locks if it is NULL. */
 static void put_histogram(const struct lock_waits *locks, const struct lock_waited *l,
 			  const struct event_lines *lines, const struct event_subject *subject,
 			  const struct lock_name *name)
@@ -206,7 +204,7 @@ static void put_histograms(const struct lock_waits *locks, const struct event_li
 				      names ? &names[i] : NULL);
 }
 
-/* Whether a module is a part of the C library, or of that of C++: a lock's own functions. */
+/* Whether a module belongs to the C or C++ library: its functions implement locks. */
 static bool is_library(const char *module)
 {
 	static const char *const names[] = { "libc.",  "libc-", "libpthread", "libstdc++",
@@ -245,7 +243,7 @@ void session_locks_put(const struct session_result *s, const struct event_lines 
 	put_histograms(locks, lines, subject, names);
 }
 
-/* Returns the lock with the most waits of those that one can do something about; NULL: none. */
+/* Returns the lock with the most waiting time whose pattern suggests a remedy; NULL: none. */
 static const struct lock_waited *find_held(const struct lock_waits *locks)
 {
 	for (size_t i = 0; locks && i < locks->count; i++) {
@@ -258,7 +256,7 @@ static const struct lock_waited *find_held(const struct lock_waits *locks)
 	return NULL;
 }
 
-/* "that writer-1 released in flush_index()", or how often a herd was woken in vain. */
+/* "that writer-1 released in flush_index()", or how often a herd was woken without effect. */
 static int describe_pattern(const struct lock_waited *l, const char *fn, char *text, size_t space)
 {
 	if (l->pattern == LOCK_PATTERN_HERD)

@@ -24,7 +24,7 @@ struct reclaim {
 	struct signal signal;
 	bool held, tried; /* the programs are attached for this session; the attach was tried */
 	bool no_pauses;	  /* the kernel does not report throttled writers */
-	uint64_t late_ms; /* so long after the begin */
+	uint64_t late_ms; /* how long after the begin */
 	struct reclaim_reading before; /* owned */
 	struct reclaim_times times;    /* owned */
 };
@@ -43,8 +43,8 @@ static struct reclaim *reclaim_of(struct signal *s)
 }
 
 /*
- * Returns true where the wait may be for memory: its pressure, a stall that no pressure shows, and
- * a kill. A writer is throttled in an io wait, so that pressure counts too.
+ * Returns true if the wait may be for memory: at memory pressure, at a stall that no pressure
+ * shows, and at a kill. A writer is throttled in an io wait, so io pressure counts too.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -128,7 +128,7 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 	reclaim_maps_forget(&s->before);
 }
 
-/* By now the paths are known that had to be looked for. */
+/* The paths that needed a lookup are known by now. */
 static void close_reclaim(struct signal *signal, const struct signal_host *host,
 			  const struct signal_target *target)
 {

@@ -27,7 +27,7 @@ static int read_sums(const struct pinned_maps *pins, struct reclaim_reading *rea
 			      RECLAIM_SUMS_MAX, &read->n_sums);
 }
 
-/* Drops the stretches that have ended since they were read: they may be in the sums already. */
+/* Drops the open events that have ended since they were read: the sums may already include them. */
 static void drop_ended(const struct pinned_maps *pins, struct reclaim_reading *read)
 {
 	int fd = pins->signal_fd[PINNED_MAP_reclaim_open];

@@ -26,7 +26,7 @@ const char *reclaim_times_kind_name(enum reclaim_kind kind)
 struct gain {
 	struct reclaim_key key;
 	struct reclaim_time time;
-	uint64_t before_ns; /* of stretches that ended in the session, before it */
+	uint64_t before_ns; /* of events that ended in the session: their time before it */
 };
 
 struct gains {
@@ -54,7 +54,7 @@ static void subtract_sums(const struct reclaim_sums *before, const struct reclai
 		ret_time->steps[i] = counter_keys_growth(before->steps[i], now->steps[i]);
 }
 
-/* Returns a new element of the key: `items` has room for all. */
+/* Returns a new element for the key: `items` has space for all. */
 static struct gain *new_gain(struct gains *gains, const struct reclaim_key *key)
 {
 	gains->items[gains->count] = (struct gain){ .key = *key };
@@ -62,8 +62,8 @@ static struct gain *new_gain(struct gains *gains, const struct reclaim_key *key)
 }
 
 /*
- * Adds the time of stretches with an end alone: they had begun before the programs were attached,
- * and so before the session. Where some found no room, their ends look the same: then the time is
+ * Adds the time of unmatched ends: these events began before the programs were attached, and so
+ * before the session. If begins were dropped (map full), their ends look alike: then the time is
  * not known.
  */
 static void add_orphans(struct gain *gain, const struct reclaim_sums *was,
@@ -76,7 +76,9 @@ static void add_orphans(struct gain *gain, const struct reclaim_sums *was,
 	gain->time.time_ns += ends_ns - gain->time.orphans * from_ns;
 }
 
-/* The tables of the kernel side hold whatever a taken-over consumer wrote: words are checked. */
+/*
+ * The kernel side's tables may hold anything that a compromised consumer wrote: check every value.
+ */
 static int add_sums(struct gains *gains, const struct reclaim_reading *before,
 		    const struct reclaim_reading *now, bool untracked)
 {
@@ -107,7 +109,7 @@ static struct reclaim_key key_of(const struct reclaim_open_key *thread,
 				     .kind = thread->kind };
 }
 
-/* Adds the stretches that are not over, since they or the session began. */
+/* Adds the events that are not over, from their begin or the session's, whichever is later. */
 static void add_open(struct gains *gains, const struct reclaim_reading *before,
 		     const struct reclaim_reading *now)
 {
@@ -125,7 +127,7 @@ static void add_open(struct gains *gains, const struct reclaim_reading *before,
 	}
 }
 
-/* Whether the reading `now` has the stretch of the thread that was open before. */
+/* Whether the reading `now` still has the thread's event that was open before. */
 static bool goes_on(const struct reclaim_reading *now, const struct counter_keys *known,
 		    const struct reclaim_open_key *thread, const struct reclaim_open *open)
 {
@@ -134,7 +136,7 @@ static bool goes_on(const struct reclaim_reading *now, const struct counter_keys
 	return at < known->count && now->open[at].since_ns == open->since_ns;
 }
 
-/* Notes the time before the session of stretches that ended in it. */
+/* For events that ended in the session, records their time before it. */
 static int note_begin(struct gains *gains, const struct reclaim_reading *before,
 		      const struct reclaim_reading *now)
 {
@@ -166,7 +168,7 @@ static void add_time(struct reclaim_time *to, const struct reclaim_time *more)
 		to->steps[i] += more->steps[i];
 }
 
-/* By kind and disk, as parts are made of them; equal keys are neighbours. */
+/* By kind and disk, because parts are made by kind and disk; equal keys are adjacent. */
 static int compare_gains(const void *a, const void *b)
 {
 	const struct reclaim_key *x = &((const struct gain *)a)->key;
@@ -179,7 +181,7 @@ static int compare_gains(const void *a, const void *b)
 	return memcmp(x, y, sizeof(*x));
 }
 
-/* Makes one element of each key, and subtracts the time before the session. */
+/* Merges elements with the same key, and subtracts the time before the session. */
 static void merge_gains(struct gains *gains)
 {
 	size_t n = 0;
@@ -221,15 +223,17 @@ static int find_gains(const struct reclaim_reading *before, const struct reclaim
 	return r;
 }
 
-/* ---- the session's own */
+/* ---- the session's own events */
 
 static bool is_empty(const struct reclaim_time *t)
 {
 	return !t->count && !t->open && !t->orphans;
 }
 
-/* An end without a begin is a stretch of its own, unless stretches found no room: then it is
- * theirs. */
+/*
+ * Count an unmatched end as one event, unless begins were dropped (map full): then the ends belong
+ * to them.
+ */
 static void add_own(struct reclaim_times *all, struct reclaim_part *part, const struct gain *gain,
 		    bool untracked)
 {
@@ -238,7 +242,7 @@ static void add_own(struct reclaim_times *all, struct reclaim_part *part, const 
 	all->ledger.emitted += untracked ? 0 : gain->time.orphans;
 }
 
-/* Whether the element is of another part than the one before it. */
+/* Whether the element belongs to another part than the one before it. */
 static bool begins_part(const struct gains *gains, size_t i)
 {
 	const struct reclaim_key *key = &gains->items[i].key, *last = &gains->items[i - !!i].key;
@@ -246,7 +250,7 @@ static bool begins_part(const struct gains *gains, size_t i)
 	return !i || key->kind != last->kind || key->device != last->device;
 }
 
-/* Keeps the parts in which the session has something. */
+/* Keeps the parts in which the session has events. */
 static void keep_own(struct reclaim_times *all)
 {
 	size_t n = 0;
@@ -268,7 +272,7 @@ static int compare_parts(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-/* Which slots are the session's. */
+/* The test for the session's slots. */
 struct owner {
 	bool (*is_own)(const void *context, uint32_t slot);
 	const void *context;
@@ -332,7 +336,9 @@ static int compare_cgroups(const void *a, const void *b)
 	return x->key.cgroup_id < y->key.cgroup_id ? -1 : x->key.cgroup_id > y->key.cgroup_id;
 }
 
-/* Adds to the last of the list where it is the same: the gains are sorted by cgroup. */
+/*
+ * Adds to the last neighbour of the list if it is the same cgroup: the gains are sorted by cgroup.
+ */
 static void add_neighbour(struct reclaim_neighbour *list, size_t *count, const struct gain *gain)
 {
 	struct reclaim_neighbour *n;

@@ -13,7 +13,7 @@
 
 #define NUMBER_BYTES 24
 
-/* What the lines of a session have in common. */
+/* Members that the lines of a session share. */
 struct reclaim_lines {
 	const struct event_lines *lines;
 	const struct event_subject *subject;
@@ -31,7 +31,7 @@ static uint64_t bytes_of(uint64_t pages)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Writes which disk is written to; nothing where that is none. */
+/* Writes the disk that is written to; nothing if there is none. */
 static void write_device(const struct reclaim_lines *r, uint32_t device, bool number,
 			 struct jsonw *w)
 {
@@ -107,7 +107,7 @@ static void put_histogram(const struct reclaim_lines *r, const struct reclaim_pa
 	event_line_end(r->lines, &w);
 }
 
-/* What a neighbour did; `ms` of each kind that it did at all. */
+/* Writes a neighbour's events: `ms` of each kind that occurred. */
 static void write_done(const struct reclaim_neighbour *n, struct jsonw *w)
 {
 	char key[32];

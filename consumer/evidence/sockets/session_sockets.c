@@ -47,7 +47,7 @@ static const char *const states[SOCKET_STATES] = {
 #undef TCP_STATE
 };
 
-/* What the lines of a session have in common. */
+/* Members that the lines of a session share. */
 struct socket_lines {
 	const struct event_lines *lines;
 	const struct event_subject *subject;
@@ -107,7 +107,7 @@ static void write_states(const struct socket_peer *p, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes the counts that are not 0, and the bytes of connections in any case. */
+/* Writes the counts that are not 0; always writes the bytes of connections. */
 static void write_counts(const struct socket_peer *p, struct jsonw *w)
 {
 	for (int i = 0; i < SOCKET_COUNTS_; i++) {

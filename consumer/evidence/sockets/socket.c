@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `socket`: the TCP peers of the session's cgroup and the data that waits there, by
- * looks at the sockets that its processes have descriptors of (bpf/sockets/socket.bpf.c); and which
- * connections begin, fail and end between the looks, by a program that the broker attaches for the
- * session (bpf/sockets/socket_state.bpf.c). Without the program there are looks alone.
+ * The signal `socket`: the TCP peers of the session's cgroup and the data that waits there. Socket
+ * snapshots read the sockets that the cgroup's processes have descriptors of
+ * (bpf/sockets/socket.bpf.c). Connections that begin, fail and end between the snapshots are
+ * counted by a program that the broker attaches for the session (bpf/sockets/socket_state.bpf.c).
+ * Without that program there are only snapshots.
  */
 #include <stdlib.h>
 
@@ -23,14 +24,14 @@ struct sockets {
 	struct socket_watcher watcher;
 	const struct signal_host *host;
 	const struct signal_target *target;
-	bool holds;    /* passes are made for it */
-	bool attached; /* so is the program */
-	bool read;     /* `before` stands */
-	bool asked;    /* for the last look */
-	uint64_t last; /* the pass that is the last look */
-	bool looked;   /* it has come to its end */
+	bool holds;    /* sampling passes are made for it */
+	bool attached; /* the program is attached */
+	bool read;     /* `before` is valid */
+	bool asked;    /* the last socket snapshot was requested */
+	uint64_t last; /* the pass of the last socket snapshot */
+	bool looked;   /* the last socket snapshot is complete */
 	uint64_t late_ms;
-	const char *uncounted; /* why begins and ends are not counted: a literal; NULL: they are */
+	const char *uncounted; /* why begins and ends are not counted: a literal; NULL: counted */
 	struct socket_reading before;
 	struct socket_view view;   /* owned */
 	struct socket_peers peers; /* owned */
@@ -59,8 +60,8 @@ static struct sockets *sockets_of_watcher(struct socket_watcher *w)
 }
 
 /*
- * Returns true where time was lost, and for a request: a waiting or an awaited service has peers. A
- * session in which nothing is amiss pays some looks for it.
+ * Returns true if time was lost, and for a request: a waiting or an awaited service has peers. A
+ * session without a problem pays for a few socket snapshots.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -112,8 +113,8 @@ static void take_socket(struct socket_watcher *w, const struct socket_pass *pass
 }
 
 /*
- * What other sessions have counted so far is not of this one: the first look has added the earlier
- * bytes of each connection to the sums.
+ * Counts of earlier sessions do not belong to this one: the first socket snapshot has added the
+ * earlier bytes of each connection to the sums.
  */
 static void end_look(struct socket_watcher *w, const struct socket_pass *pass)
 {
@@ -125,7 +126,7 @@ static void end_look(struct socket_watcher *w, const struct socket_pass *pass)
 	s->looked = s->asked && pass->number >= s->last;
 }
 
-/* Attaches the program, where that makes sense. A broker that is late is asked again. */
+/* Attaches the program if it can work. A late broker is asked again. */
 static void attach_program(struct sockets *s, bool late)
 {
 	if (s->target->only_tgid) {
@@ -145,7 +146,10 @@ static void attach_program(struct sockets *s, bool late)
 		s->late_ms = (clock_mono_ns() - s->target->start_ns) / NSEC_PER_MSEC;
 }
 
-/* Begins to look. Without an earlier look nothing was counted, and the first look adds nothing. */
+/*
+ * Starts the socket snapshots. If there was none before, nothing was counted, and the first
+ * snapshot adds nothing.
+ */
 static void begin_looks(struct sockets *s)
 {
 	bool first = !s->host->sockets->watchers;
@@ -181,7 +185,7 @@ static void attach_sockets(struct signal *signal, const struct signal_host *host
 	attach_program(s, false);
 }
 
-/* The last look, which the session waits for. */
+/* Takes the last socket snapshot, which the session waits for. */
 static bool prepare_sockets(struct signal *signal, const struct signal_host *host,
 			    const struct signal_target *target)
 {
@@ -224,7 +228,7 @@ static void end_sockets(struct signal *signal, const struct signal_host *host,
 	socket_maps_forget(&s->before);
 }
 
-/* The session has gone: nothing of the main thread's is used any more. */
+/* The session is over: do not use data of the main thread any more. */
 static void close_sockets(struct signal *signal, const struct signal_host *host,
 			  const struct signal_target *target)
 {
@@ -246,7 +250,7 @@ static void write_counts(const struct socket_peers *peers, struct jsonw *w)
 		jsonw_u64(w, names[i], peers->all.counts[i]);
 }
 
-/* Writes the sums over all peers; the lines have the rest. */
+/* Writes the sums over all peers; the lines have the details. */
 static void write_sockets(const struct signal *signal, struct jsonw *w)
 {
 	const struct sockets *s = (const struct sockets *)signal;

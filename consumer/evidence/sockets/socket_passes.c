@@ -10,10 +10,12 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
-/* The last of include/net/tcp_states.h that a socket with a descriptor may have. */
+/* The last state of include/net/tcp_states.h that a socket with a descriptor may have. */
 #define STATE_MAX 13
 
-/* Passes begin in the drains of a session, which come that often, and a little earlier or later. */
+/*
+ * Passes begin in the drains of a session, which run at the same interval, slightly early or late.
+ */
 #define SLACK_NS (5 * NSEC_PER_MSEC)
 
 static int open_iterator(const struct socket_passes *p)
@@ -32,7 +34,7 @@ static void forget_sockets(const struct socket_passes *p)
 	p->pins->control->sockets = 0;
 	fd = open_iterator(p);
 	if (fd >= 0 && read(fd, none, sizeof(none)) < 0)
-		return; /* EAGAIN: it has */
+		return; /* EAGAIN: the tables are empty */
 }
 
 void socket_passes_init(struct socket_passes *p, struct pinned_maps *pins)
@@ -89,8 +91,8 @@ void socket_passes_drop(struct socket_passes *p, struct socket_watcher *w)
 }
 
 /*
- * Ends the pass. The next one is due so much later that passes take no more of a CPU than the
- * budget. One that was asked for does not count.
+ * Ends the pass. Schedules the next one late enough that passes use no more of a CPU than the
+ * budget. A pass on request does not count.
  */
 static void end_pass(struct socket_passes *p, bool cut)
 {
@@ -119,7 +121,7 @@ static bool begin_pass(struct socket_passes *p, uint64_t now_ns)
 	p->pass = (struct socket_pass){ .number = p->pass.number + 1, .began_ns = now_ns };
 	p->counts = !p->asked;
 	p->asked = false;
-	/* A pass that was cut may have left some. */
+	/* A pass that was cut short may have left some records. */
 	ring_drain(&p->pins->socket_looks, RING_ENDLESSLY, take_nothing, p);
 	p->fd = open_iterator(p);
 	if (p->fd < 0)
@@ -147,8 +149,8 @@ static void take_record(void *context, const void *data, size_t bytes)
 }
 
 /*
- * Reads once, and takes the records. 1: there is more; 0 at the end, or -errno. A read ends with
- * EAGAIN where it has done enough.
+ * Reads once, and takes the records. Returns 1 if there are more, 0 at the end, or -errno. A read
+ * returns EAGAIN when it has done enough work.
  */
 static int read_once(struct socket_passes *p)
 {

@@ -45,7 +45,7 @@ static bool has_counts(const struct socket_sums *before, const struct socket_sum
 	return false;
 }
 
-/* Adds its counts to each peer of the view. 0 or -ENOMEM. */
+/* Adds to each peer of the view its counts. 0 or -ENOMEM. */
 static int add_counted(struct socket_view *view, const struct socket_reading *before,
 		       const struct socket_reading *now, const struct socket_owner *owner)
 {
@@ -68,7 +68,7 @@ static int add_counted(struct socket_view *view, const struct socket_reading *be
 	return 0;
 }
 
-/* ---- peers with a line */
+/* ---- peers with a line of their own */
 
 static uint64_t sum_of(const uint64_t *numbers, size_t count)
 {
@@ -130,7 +130,7 @@ static void add_numbers(uint64_t *to, const uint64_t *more, size_t count)
 		to[i] += more[i];
 }
 
-/* Adds up two peers. What is the most of a look becomes the sum of both, which is no less. */
+/* Adds up two peers. The maximum of a snapshot becomes the sum of both, which is an upper bound. */
 static void add_peer(struct socket_peer *to, const struct socket_peer *more)
 {
 	add_numbers(to->first, more->first, SOCKET_LEVELS_);
@@ -153,7 +153,7 @@ static void add_peer(struct socket_peer *to, const struct socket_peer *more)
 		to->rtt_least_ns = more->rtt_least_ns;
 }
 
-/* Whether anything at all was found or counted. */
+/* Whether anything was found or counted. */
 static bool is_anything(const struct socket_peer *p)
 {
 	return p->most[SOCKET_LEVEL_CONNECTIONS] || sum_of(p->counts, SOCKET_COUNTS_);
@@ -178,7 +178,7 @@ static void cut_peers(struct socket_view *view, struct socket_peers *all)
 	view->count = 0;
 }
 
-/* A socket is an attempt, at each look. */
+/* A socket is one attempt per socket snapshot. */
 static void close_ledger(const struct socket_view *view, const struct slot_sockets *before,
 			 const struct slot_sockets *now, struct ledger *l)
 {

@@ -44,7 +44,7 @@ struct socket_peer *socket_view_peer(struct socket_view *v, const struct socket_
 	wanted.slot = 0;
 	hash = hash_of(&wanted);
 	peer = idmap_get(&v->by_hash, hash);
-	/* A key with the hash of another one is not taken for it. */
+	/* A key whose hash collides with another key counts for the rest. */
 	if (peer)
 		return memcmp(&peer->key, &wanted, sizeof(wanted)) ? &v->rest : peer;
 	if (v->count == SOCKET_VIEW_PEERS || idmap_put(&v->by_hash, hash, &v->peers[v->count]) < 0)
@@ -66,19 +66,19 @@ static struct socket_key key_of(const struct socket_record *r)
 	return key;
 }
 
-/* Bytes that came wait for the program, and not for the next moment in which it reads. */
+/* Received bytes wait for the program, and not just until its next read. */
 static bool is_unread(const struct socket_record *r)
 {
 	return r->unread && (r->flags & SOCKET_OWN_FULL || r->in_ms >= SOCKET_LIMIT_LATE_MS);
 }
 
-/* Bytes that the program wrote wait for room at the peer, and nothing goes on. */
+/* Bytes that the program wrote wait for space at the peer, without progress. */
 static bool is_stuck(const struct socket_record *r)
 {
 	return r->unsent && r->flags & SOCKET_PEER_FULL && r->out_ms >= SOCKET_LIMIT_LATE_MS;
 }
 
-/* Bytes are on their way, and no acknowledgement has come for this long. */
+/* Bytes are on their way, and no acknowledgement arrived for this long. */
 static bool is_unacked(const struct socket_record *r)
 {
 	return r->unacked && r->out_ms >= SOCKET_LIMIT_LATE_MS;
@@ -106,7 +106,7 @@ static void note_worst(struct socket_peer *p, const struct socket_record *r)
 	memcpy(p->worst.comm, r->comm, sizeof(p->worst.comm));
 }
 
-/* Takes the shorter of two times, of which 0 is none. */
+/* Returns the shorter of two times; 0 means no time. */
 static uint64_t shorter_ns(uint64_t a, uint64_t b)
 {
 	return !a || (b && b < a) ? b : a;

@@ -39,7 +39,10 @@ static int keep_record(struct account_reader *r, const struct account_record *re
 
 static int take_record(struct account_reader *r, const struct account_record *record)
 {
-	/* Without a tid it only ends a read: the iterator has passed many threads of others. */
+	/*
+	 * A record without a tid only ends a read: the iterator has passed many threads of other
+	 * cgroups.
+	 */
 	if (!record->head.tid || !account_reader_wants(r, &record->head.account))
 		return 0;
 	if (!(record->head.account.flags & ACCOUNT_LOST))
@@ -49,7 +52,7 @@ static int take_record(struct account_reader *r, const struct account_record *re
 	return 0;
 }
 
-/* Takes the whole records of the buffer, and keeps the one that is cut. */
+/* Takes the complete records of the buffer, and keeps the incomplete one. */
 static int take_records(struct account_reader *r)
 {
 	struct account_record record;
@@ -74,7 +77,7 @@ static int compare_tids(const void *a, const void *b)
 	return x->head.tid < y->head.tid ? -1 : x->head.tid > y->head.tid;
 }
 
-/* The iterator goes by tid, so that there is nothing to sort but where a tid was used again. */
+/* The iterator goes by tid, so only reused tids need sorting. */
 static void sort_records(struct account_reader *r)
 {
 	for (size_t i = 1; i < r->count; i++) {
@@ -85,7 +88,7 @@ static void sort_records(struct account_reader *r)
 	}
 }
 
-/* Reads once. 1; 0 at the end; or -errno. */
+/* Reads once. Returns 1, 0 at the end, or -errno. */
 static int read_once(struct account_reader *r)
 {
 	ssize_t n = read(r->fd, r->buffer + r->have, ACCOUNTS_READ_BYTES);

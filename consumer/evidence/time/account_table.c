@@ -12,7 +12,7 @@
 
 _Static_assert(ACCOUNTS_NEAR <= MAP_BATCH_PART, "the near accounts are one part");
 
-/* The first part: what stands in the array. */
+/* Reads the first part: the contents of the array. */
 static void read_near(const struct pinned_maps *pins, struct account_elements *e)
 {
 	e->part.count = 0;
@@ -39,7 +39,7 @@ int account_table_read(const struct pinned_maps *pins, struct account_elements *
 			      MAP_BATCH_PART, &e->part);
 }
 
-/* Lists the accounts of a part that no session takes, at the front. */
+/* Moves the accounts of a part that no session takes to the front. */
 static void choose_idle(const struct pinned_maps *pins, struct account_elements *e)
 {
 	uint32_t n = 0;
@@ -75,7 +75,7 @@ static void remove_keys(const struct pinned_maps *pins, struct account_elements 
 		table_share_remove(pins, TABLE_ACCOUNTS, e->values[i].account.slot);
 }
 
-/* Removes those of the next part. False at the end. */
+/* Removes the accounts of the next part. Returns false at the end. */
 static bool remove_part(const struct pinned_maps *pins, struct account_elements *e, bool all)
 {
 	if (account_table_read(pins, e) < 0)

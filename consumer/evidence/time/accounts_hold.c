@@ -19,7 +19,9 @@ static const char others[] =
 	"the kernel side keeps accounts by cgroup, and more of the cgroup was sampled than this "
 	"session's processes";
 
-/* What the signals of one session share. In the list of signal_programs while it is attached. */
+/*
+ * State that the signals of one session share. It is in the list of signal_programs while attached.
+ */
 struct accounts_held {
 	struct accounts_held *next;
 	const struct signal_target *target; /* its session; borrowed */
@@ -27,7 +29,7 @@ struct accounts_held {
 	bool ended;
 	int error;			/* of the reading at the end */
 	struct thread_entry *entry;	/* owned; NULL: all threads are entered */
-	struct thread_reading *reading; /* owned; NULL: it has not begun, or is over */
+	struct thread_reading *reading; /* owned; NULL: not begun, or finished */
 	struct thread_baseline before;
 	struct thread_accounts accounts;
 };
@@ -47,7 +49,7 @@ static struct accounts_held *find_held(const struct account_holds *all,
 	return held;
 }
 
-/* Enters threads until `until_ns`. 1: there are more; 0; or -errno. */
+/* Enters threads until `until_ns`. Returns 1 if there are more, 0, or -errno. */
 static int enter_threads(struct accounts_held *held, uint64_t until_ns)
 {
 	int more = held->error;
@@ -90,7 +92,9 @@ bool accounts_hold_has_rest(const struct signal_host *host)
 	return held || host->accounts->sweep.elements;
 }
 
-/* Attaches the program for one session more and reads. Returns NULL with *ret_why. */
+/*
+ * Attaches the program for one more session and reads. On failure returns NULL and sets *ret_why.
+ */
 static struct accounts_held *attach_program(const struct signal_host *host,
 					    const struct signal_target *target,
 					    const char **ret_why)

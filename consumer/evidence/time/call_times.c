@@ -13,7 +13,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define AT_ONCE 64 /* elements of the map that one call reads, each with a value per CPU */
+#define AT_ONCE 64 /* elements of the map per read, each with a value per CPU */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -31,7 +31,7 @@ static int compare_calls(const void *a, const void *b)
 	return x->call < y->call ? -1 : x->call > y->call;
 }
 
-/* The most time first. */
+/* Sorts the most time first. */
 static int compare_times(const void *a, const void *b)
 {
 	const struct call_time *x = a, *y = b;
@@ -114,7 +114,7 @@ int call_times_empty(const struct pinned_maps *pins, const struct call_times *ti
 	return 0;
 }
 
-/* Subtracts the reading before; a longest wait that was over before is not the session's. */
+/* Subtracts the reading at the begin; a longest wait that ended before is not the session's. */
 static void subtract_before(const struct call_times *before, uint64_t begin_ns, struct call_time *t)
 {
 	const struct call_time *b = NULL;
@@ -132,7 +132,7 @@ static void subtract_before(const struct call_times *before, uint64_t begin_ns, 
 		t->longest_ns = 0;
 }
 
-/* Makes one element of those of one call. */
+/* Merges the elements of each call into one. */
 static void merge_calls(struct call_times *times)
 {
 	size_t n = 0;
@@ -159,7 +159,7 @@ static void merge_calls(struct call_times *times)
 	times->count = n;
 }
 
-/* Subtracts the time before the begin of waits that were open then. */
+/* For waits that were open at the begin, subtracts the time before it. */
 static void subtract_open(const struct open_waits *open, struct call_times *times)
 {
 	for (size_t i = 0; i < open->count && times->count; i++) {

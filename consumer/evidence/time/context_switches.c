@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `switch`: counts how often the watched tasks gave their CPU away (voluntary), and how
- * often the scheduler took it from them (involuntary). Where the session has time accounts of its
- * threads, these count it too, so that one program runs at each switch; else the broker attaches a
- * program that only counts.
+ * The signal `switch`: counts how often the watched tasks gave up their CPU (voluntary), and how
+ * often the scheduler took it from them (involuntary). If the session has time accounts of its
+ * threads, they count the switches too, so that only one program runs at each switch; else the
+ * broker attaches a program that only counts.
  */
 #include <stdlib.h>
 
@@ -17,14 +17,14 @@
 
 struct context_switches {
 	struct signal signal;
-	struct accounts_hold hold; /* where the accounts count */
+	struct accounts_hold hold; /* if the accounts count */
 	bool by_accounts;
 	bool counted;		    /* counts are valid, from begin + late_ms to end */
 	bool tried;		    /* attach was called */
-	bool shared;		    /* the counts are of others too */
-	uint64_t late_ms;	    /* the program was attached so long after begin */
-	uint64_t uncounted;	    /* switches of threads that found no room for an account */
-	struct slot_switches count; /* at begin the first, at end the difference */
+	bool shared;		    /* the counts include other processes */
+	uint64_t late_ms;	    /* the delay between begin and attaching the program */
+	uint64_t uncounted;	    /* switches of threads that got no account (table full) */
+	struct slot_switches count; /* at begin the first counts, at end the difference */
 };
 
 static const char not_yet[] = "it has not been attached yet";
@@ -71,7 +71,7 @@ static int read_switches(const struct signal_host *host, const struct signal_tar
 				  sizeof(*ret_count) / sizeof(uint64_t), (uint64_t *)ret_count);
 }
 
-/* The signals that have time accounts of threads. */
+/* The signals that use time accounts of threads. */
 #define WITH_ACCOUNTS \
 	(1u << SIGNAL_POOLS | 1u << SIGNAL_RUNQ | 1u << SIGNAL_SYSCALL | 1u << SIGNAL_LOCK)
 

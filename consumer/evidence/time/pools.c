@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `pools`: what the time of all threads of the session went to: running, waiting for a
- * CPU, and waiting by kind, exact for each thread, summed by process and name. A program that the
- * broker attaches for the session keeps the accounts (bpf/time/account.bpf.c).
+ * The signal `pools`: how all threads of the session spent their time: running, waiting for a CPU,
+ * and waiting by kind, exact for each thread, summed by process and name. A program that the broker
+ * attaches for the session keeps the accounts (bpf/time/account.bpf.c).
  */
 #include <stdlib.h>
 
@@ -17,8 +17,8 @@ struct pools {
 	struct accounts_hold hold;
 	struct thread_pools grouped; /* owned */
 	struct ledger threads;
-	uint64_t from_ns, to_ns; /* the accounts are of the time between */
-	uint64_t read_ns;	 /* the longer of both readings */
+	uint64_t from_ns, to_ns; /* the accounts cover the time between these two */
+	uint64_t read_ns;	 /* the longer of the two readings */
 };
 
 static const char no_memory[] = "there was no memory for the accounts of threads";
@@ -29,8 +29,8 @@ static struct pools *pools_of(struct signal *s)
 }
 
 /*
- * Returns true for a session that is to explain a stall: a stall is waiting, and this has the
- * kinds.
+ * Returns true for a session that is to explain a stall: a stall is waiting, and this signal has
+ * the kinds of waits.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -93,7 +93,7 @@ static void end_pools(struct signal *signal, const struct signal_host *host,
 	accounts_hold_leave(&s->hold, host);
 }
 
-/* Writes the sums over all threads; the lines of the pools have the rest. */
+/* Writes the sums over all threads; the lines of the pools have the details. */
 static void write_sums(const struct thread_pool *all, struct jsonw *w)
 {
 	jsonw_u64(w, "pools", all->pools);

@@ -77,7 +77,7 @@ int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_c
 	return r;
 }
 
-/* Returns how much more than at the begin. */
+/* Returns the growth since the begin. */
 static uint64_t find_gain(const struct queue_counts *before, const struct queue_count *now)
 {
 	const struct queue_count *found = NULL;
@@ -119,7 +119,7 @@ static void keep_gains(const struct signal_host *host, const struct signal_targe
 	now->count = n;
 }
 
-/* Makes one element of each cgroup, the most time first. */
+/* Merges the elements of each cgroup into one, and sorts the most time first. */
 static void merge_gains(struct queue_counts *now)
 {
 	size_t n = 0;
@@ -136,7 +136,10 @@ static void merge_gains(struct queue_counts *now)
 	qsort(now->items, n, sizeof(*now->items), compare_gains);
 }
 
-/* Whether the cgroup is the session's or below it; of the root only the processes in it are. */
+/*
+ * Whether the cgroup is the session's or below it. For the root, only the processes in the root
+ * itself count.
+ */
 static bool is_own(const struct signal_host *host, const struct signal_target *target, uint64_t id)
 {
 	struct watch_entry entry;
@@ -155,7 +158,7 @@ static int compare_blamed(const void *a, const void *b)
 	return x->row.cgroup_id < y->row.cgroup_id ? -1 : x->row.cgroup_id > y->row.cgroup_id;
 }
 
-/* Lists the others by cgroup, and has their paths looked for. 0 or -ENOMEM. */
+/* Lists the other cgroups, and requests their paths. 0 or -ENOMEM. */
 static int list_blamed(const struct signal_host *host, const struct signal_target *target,
 		       const struct queue_counts *now, struct queue_blame *blame)
 {

@@ -5,7 +5,7 @@
 
 #include "shared/tools/macro.h"
 
-/* Puts one at its place; the last one falls out. */
+/* Inserts a wait in order; the last one drops out. */
 static void insert_longest(struct queue_waits *q, const struct queue_longest *one)
 {
 	size_t at = q->n_longest;

@@ -32,7 +32,9 @@ static struct runq *runq_of(struct signal *s)
 	return (struct runq *)s;
 }
 
-/* Returns true for a session that is to explain a stall: it costs nothing beside the accounts. */
+/*
+ * Returns true for a session that is to explain a stall: it costs nothing on top of the accounts.
+ */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return trigger_reason_asks_why(reason);
@@ -73,7 +75,7 @@ static void attach_runq(struct signal *signal, const struct signal_host *host,
 	signal->why = unreadable;
 }
 
-/* A wait is an attempt: those of threads without an account are lost. */
+/* A wait is an attempt. Waits of threads without an account are lost. */
 static void close_ledger(struct runq *s, const struct thread_accounts *accounts)
 {
 	s->ledger.emitted = queue_histogram_count(&s->waits.pools.all.queue);

@@ -12,9 +12,9 @@
 #include "shared/tools/macro.h"
 
 #define CALLS_PUT	20
-#define CALL_HISTOGRAMS 8 /* of the calls with the most time */
+#define CALL_HISTOGRAMS 8 /* for the calls with the most time */
 
-/* Writes `call`, and its number or the reason that there is none. */
+/* Writes `call`, and its number or the reason for a missing number. */
 static void write_call(uint32_t call, struct jsonw *w)
 {
 	const char *name = call_names_get(call);
@@ -45,14 +45,14 @@ static void write_longest(const struct call_time *t, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Widens the counts to those of time_histogram.h. */
+/* Converts the counts to the buckets of time_histogram.h. */
 static void widen_counts(const struct call_time *t, uint64_t counts[QUEUE_BUCKETS])
 {
 	for (int i = 0; i < QUEUE_BUCKETS; i++)
 		counts[i] = t->buckets[i];
 }
 
-/* Writes the bounds of the waits that were over. */
+/* Writes the bounds of the finished waits. */
 static void write_bounds(const struct call_time *t, struct jsonw *w)
 {
 	static const struct {
@@ -72,7 +72,7 @@ static void write_bounds(const struct call_time *t, struct jsonw *w)
 /* Contents of one line. */
 struct row {
 	struct call_time waited;
-	uint64_t samples, weight_ns; /* of CPU time in it */
+	uint64_t samples, weight_ns; /* of CPU time in the call */
 };
 
 struct rows {
@@ -80,7 +80,7 @@ struct rows {
 	size_t count;
 };
 
-/* The most time first: waited in the call, and run in it. */
+/* Sorts the most time first: waiting in the call plus running in it. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -126,7 +126,7 @@ static int join_rows(const struct call_times *times, const struct session_cpu *c
 	return 0;
 }
 
-/* Writes the line of a row; with `others` it is the sum of so many calls. */
+/* Writes the line of a row; if `others` is not 0, the row is the sum of that many calls. */
 static void put_row(const struct row *row, const struct session_cpu *cpu, uint64_t others,
 		    const struct event_lines *lines, const struct event_subject *subject)
 {

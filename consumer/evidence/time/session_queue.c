@@ -11,9 +11,9 @@
 #include "shared/tools/macro.h"
 
 #define TAIL_BYTES 8 /* "]}" and the newline */
-#define POOLS_PUT  8 /* histograms of pools; `all` has the rest too */
+#define POOLS_PUT  8 /* histograms of pools; `all` covers the rest too */
 
-/* Writes as many as the line has room for, the longest first. */
+/* Writes as many as fit into the line, the longest first. */
 static void write_longest(const struct queue_waits *q, struct jsonw *w)
 {
 	jsonw_array(w, "longest");
@@ -48,7 +48,7 @@ static void write_key(const struct thread_pool *p, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes the line of a pool, or of all threads where it is NULL. */
+/* Writes the line of a pool, or of all threads if it is NULL. */
 static void put_histogram(const struct queue_waits *q, const struct thread_pool *p,
 			  const struct event_lines *lines, const struct event_subject *subject)
 {
@@ -63,7 +63,7 @@ static void put_histogram(const struct queue_waits *q, const struct thread_pool 
 	event_line_end(lines, &w);
 }
 
-/* Returns the named pool with the most waiting for a CPU that is not in `put` yet, or NULL. */
+/* Returns the named pool with the most waiting for a CPU that is not yet in `put`, or NULL. */
 static const struct thread_pool *find_pool(const struct thread_pools *pools, uint64_t put)
 {
 	const struct thread_pool *most = NULL;
@@ -89,7 +89,7 @@ static void write_time(const struct queue_waits *q, uint64_t ns, struct jsonw *w
 	jsonw_milli(w, "share", (int64_t)(MIN(ns, all_ns) * 1000 / all_ns));
 }
 
-/* Writes the line of `one`, or that of the rest when it is NULL. */
+/* Writes the line of `one`, or the line of the rest if it is NULL. */
 static void put_blamed(const struct queue_waits *q, const struct queue_blamed *one,
 		       const struct event_lines *lines, const struct event_subject *subject)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `syscall`: how long the threads of the session waited in which system call. No hook on
- * system calls: the program of the time accounts counts it (bpf/time/account_calls.h).
+ * The signal `syscall`: how long the threads of the session waited in which system call. It hooks
+ * no system calls: the program of the time accounts counts them (bpf/time/account_calls.h).
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct system_calls {
 	struct call_times before; /* owned */
 	struct call_times times;  /* owned */
 	struct ledger ledger;
-	uint64_t full_ns; /* of waits that found no room in the table */
+	uint64_t full_ns; /* of waits that did not fit into the table */
 };
 
 static const char unreadable[] = "the kernel's counts of waits by system call cannot be read";
@@ -32,8 +32,8 @@ static struct system_calls *calls_of(struct signal *s)
 }
 
 /*
- * Returns true for a session that is to explain a stall: a stall is waiting, and this has the
- * system call.
+ * Returns true for a session that is to explain a stall: a stall is waiting, and this signal has
+ * the system call.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -60,14 +60,14 @@ static void destroy_calls(struct signal *signal)
 	free(s);
 }
 
-/* The kernel side counts for one session more or less. */
+/* Adds `number` to the sessions that the kernel side counts for. */
 static void count_for(const struct signal_host *host, int number)
 {
 	host->accounts->calls += (unsigned int)number;
 	__atomic_store_n(&host->pins->control->calls, host->accounts->calls, __ATOMIC_SEQ_CST);
 }
 
-/* Notes the present counts; counts of ended sessions alone are removed. */
+/* Records the present counts; removes the counts that only ended sessions used. */
 static int begin_calls(struct system_calls *s, const struct signal_host *host)
 {
 	int r = call_times_read(host->pins, &s->before);
@@ -93,8 +93,8 @@ static void attach_calls(struct signal *signal, const struct signal_host *host,
 }
 
 /*
- * A wait is an attempt. Of threads without an account it is not known whether they waited when they
- * left a CPU.
+ * A wait is an attempt. For threads without an account it is not known whether they waited when
+ * they left a CPU.
  */
 static void close_ledger(struct system_calls *s, const struct thread_accounts *accounts)
 {

@@ -15,7 +15,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define ADD_AT_ONCE 64 /* threads between two looks at the clock */
+#define ADD_AT_ONCE 64 /* threads between two readings of the clock */
 
 static int compare_before(const void *a, const void *b)
 {
@@ -33,7 +33,7 @@ static int read_losses(const struct pinned_maps *pins, uint32_t slot,
 				  sizeof(*ret_losses) / sizeof(uint64_t), (uint64_t *)ret_losses);
 }
 
-/* Takes a part that no row of account_parts.def has for the rest. */
+/* Maps a part without a row in account_parts.def to the rest. */
 static uint32_t tame_part(uint32_t part)
 {
 	return part < ACCOUNT_PARTS_ ? part : ACCOUNT_OTHER;
@@ -101,7 +101,7 @@ int thread_accounts_enter_step(struct thread_entry *t, uint64_t until_ns)
 	return account_reader_step(&t->living, until_ns);
 }
 
-/* Notes the accounts that were read: those of one tid lie side by side. */
+/* Records the accounts that were read; accounts of one tid are adjacent. */
 static int note_before(const struct account_reader *r, struct thread_baseline *before)
 {
 	before->items = calloc(MAX(r->count, (size_t)1), sizeof(*before->items));
@@ -159,7 +159,7 @@ int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 	return e < 0 ? e : thread_accounts_entered(t, ret_before);
 }
 
-/* What the accounts become. */
+/* The accounts under construction. */
 struct difference {
 	const struct thread_baseline *before;
 	struct thread_accounts all;
@@ -174,7 +174,10 @@ static struct thread_account *add_thread(struct difference *d)
 	return &d->all.items[d->all.count++];
 }
 
-/* Subtracts the waits for a CPU of before; of a longest one that was before none is known. */
+/*
+ * Subtracts the earlier waits for a CPU. If the longest wait was earlier, the session's longest is
+ * not known.
+ */
 static void subtract_queue(const struct thread_queue *b, struct thread_queue *q)
 {
 	for (int i = 0; i < QUEUE_BUCKETS; i++)
@@ -185,7 +188,7 @@ static void subtract_queue(const struct thread_queue *b, struct thread_queue *q)
 		q->longest_ns = 0;
 }
 
-/* Subtracts the time before the session; returns when the thread came into it. */
+/* Subtracts the time before the session. Returns when the thread joined it. */
 static uint64_t subtract_before(const struct difference *d, const struct time_account *a,
 				struct thread_account *t)
 {
@@ -196,7 +199,9 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 		b = bsearch(&key, d->before->items, d->before->count, sizeof(key), compare_before);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		t->part_ns[i] = a->part_ns[i] - (b ? MIN(b->part_ns[i], a->part_ns[i]) : 0);
-	/* A wait that was open at the begin has grown since: only time in the session counts. */
+	/*
+	 * A wait that was open at the begin has grown since: only its time in the session counts.
+	 */
 	t->longest_kind = tame_part(a->longest_kind);
 	t->longest_ns = MIN(a->longest_ns, t->part_ns[t->longest_kind]);
 	if (b && b->longest_ns == a->longest_ns)
@@ -208,8 +213,8 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 		return b->since_ns;
 	}
 	/*
-	 * One that was born in the session, with an account that began later, was in another cgroup
-	 * until then; unless the table was full, and it had no account for want of room.
+	 * A thread born in the session whose account began later was in another cgroup until then,
+	 * unless it had no account because the table was full.
 	 */
 	if (a->born_ns >= d->before->begin_ns &&
 	    (a->first_ns <= a->born_ns || d->all.losses.unqueued)) {
@@ -228,7 +233,8 @@ static int add_account(struct difference *d, uint32_t tid, const struct time_acc
 	struct thread_account *t;
 	uint64_t sum_ns = 0, from_ns;
 
-	if (until_ns <= d->before->begin_ns) /* of another session, which began before */
+	if (until_ns <= d->before->begin_ns) /* the account is of another session, which began
+					      * before */
 		return 0;
 	t = add_thread(d);
 	if (!t)
@@ -251,7 +257,7 @@ static int add_account(struct difference *d, uint32_t tid, const struct time_acc
 enum stage {
 	STAGE_READ,   /* the records of living threads */
 	STAGE_LIVING, /* their differences */
-	STAGE_GONE,   /* those of the others, which only the map has */
+	STAGE_GONE,   /* the records of other threads, which only the map has */
 	STAGE_WHOLE,
 };
 
@@ -260,7 +266,7 @@ struct thread_reading {
 	struct account_reader living;
 	struct difference d;
 	enum stage stage;
-	size_t next; /* of the living, the next to be added */
+	size_t next; /* index of the next living thread to add */
 	struct account_elements elements;
 };
 
@@ -270,8 +276,8 @@ static void free_reading(struct thread_reading **t)
 }
 
 /*
- * A thread that is met once only: the reading of the living has it, or the map alone. One that
- * began after that reading belongs to the time after the session.
+ * Counts each thread once: either the reading of living threads has it, or only the map. A thread
+ * that began after that reading belongs to the time after the session.
  */
 static bool is_gone(const struct thread_reading *t, const struct account_key *key,
 		    const struct time_account *a)
@@ -297,7 +303,10 @@ static int add_gone(struct thread_reading *t, const struct account_elements *e)
 	return 0;
 }
 
-/* Adds threads that have ended or are elsewhere: only the map has them. 1, 0 at the end, -errno. */
+/*
+ * Adds threads that have ended or moved elsewhere: only the map has them. Returns 1, 0 at the end,
+ * or -errno.
+ */
 static int step_gone(struct thread_reading *t)
 {
 	int error = account_table_read(t->pins, &t->elements);
@@ -307,7 +316,7 @@ static int step_gone(struct thread_reading *t)
 	return error < 0 ? error : t->elements.part.more;
 }
 
-/* Adds some of the living threads. 1, 0 at the end, or -errno. */
+/* Adds some of the living threads. Returns 1, 0 at the end, or -errno. */
 static int step_living(struct thread_reading *t)
 {
 	size_t end = MIN(t->next + ADD_AT_ONCE, t->living.count);
@@ -361,7 +370,7 @@ int thread_accounts_open(const struct pinned_maps *pins, uint32_t slot, uint32_t
 	return 0;
 }
 
-/* Takes the next step. 1: there is more; 0; or -errno. */
+/* Takes the next step. Returns 1 if there are more, 0, or -errno. */
 static int take_step(struct thread_reading *t, uint64_t until_ns)
 {
 	int more = 0;

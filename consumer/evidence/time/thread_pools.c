@@ -29,7 +29,7 @@ uint64_t thread_pools_waited_ns(const struct thread_pool *pool)
 	return sum_ns;
 }
 
-/* By process, then by name without digits. */
+/* Sorts by process, then by name without digits. */
 static int compare_threads(const void *a, const void *b)
 {
 	const struct thread_account *x = a, *y = b;
@@ -44,7 +44,7 @@ static int compare_threads(const void *a, const void *b)
 	return memcmp(name_x, name_y, COMM_BYTES);
 }
 
-/* Adds the sums of `more`, and takes over its longest wait if that is longer. */
+/* Adds the sums of `more`, and takes its longest wait if that is longer. */
 static void add_pool(struct thread_pool *to, const struct thread_pool *more)
 {
 	to->pools += more->pools;
@@ -67,7 +67,7 @@ static void add_pool(struct thread_pool *to, const struct thread_pool *more)
 	memcpy(to->longest_comm, more->longest_comm, COMM_BYTES);
 }
 
-/* A pool of one thread. */
+/* Makes a pool of one thread. */
 static void make_pool(const struct thread_account *t, struct thread_pool *ret_pool)
 {
 	*ret_pool = (struct thread_pool){
@@ -91,7 +91,7 @@ static void make_pool(const struct thread_account *t, struct thread_pool *ret_po
 	memcpy(ret_pool->longest_comm, t->comm, COMM_BYTES);
 }
 
-/* The most time first; the same time by process and name. */
+/* Sorts the most time first; equal times by process and name. */
 static int compare_pools(const void *a, const void *b)
 {
 	const struct thread_pool *x = a, *y = b;
@@ -103,7 +103,7 @@ static int compare_pools(const void *a, const void *b)
 	return memcmp(x->name, y->name, COMM_BYTES);
 }
 
-/* Makes one of all pools behind the named ones. */
+/* Merges all pools after the named ones into one. */
 static void merge_rest(struct thread_pools *p)
 {
 	struct thread_pool rest = {};

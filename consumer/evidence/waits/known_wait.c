@@ -28,7 +28,7 @@ static const struct row *find_row(const char *fn)
 	return NULL;
 }
 
-/* Applies the function's row to the wait; the innermost one with a row decides. */
+/* Applies the function's row to the wait; the innermost function with a row decides. */
 static void take_word(struct known_wait *w, enum known_wait_what what)
 {
 	switch (what) {
@@ -56,10 +56,11 @@ static void take_word(struct known_wait *w, enum known_wait_what what)
 }
 
 /*
- * Whether the thread that is in a function of condition variables stands at the mutex that it wants
- * back, or at one with priority inheritance. glibc that has these functions in libc.so.6 (2.34 and
- * newer) waits on a condition variable with FUTEX_WAIT_BITSET alone, and at a mutex with FUTEX_WAIT
- * (nptl/futex-internal.c, nptl/lowlevellock.c); of others a plain FUTEX_WAIT may be either.
+ * Whether a thread in a condition-variable function waits at the mutex that it wants back, or at a
+ * mutex with priority inheritance. A glibc that has these functions in libc.so.6 (2.34 and newer)
+ * waits on a condition variable with FUTEX_WAIT_BITSET only, and at a mutex with FUTEX_WAIT
+ * (nptl/futex-internal.c, nptl/lowlevellock.c); with other libraries a plain FUTEX_WAIT may be
+ * either.
  */
 static bool is_at_mutex(const struct look_on *on, const struct named_frame *frame)
 {
@@ -108,7 +109,10 @@ void known_wait_judge(const struct stack *stack, const struct look_on *on,
 	*ret_wait = (struct known_wait){ .state = wait_objects_state(stack->wait, on), .on = on };
 	ret_wait->idle = wait_objects_is_idle(stack->wait, on);
 	find_frames(stack, frames, n, ret_wait);
-	/* A thread that waits for a CPU, a disk or memory on its way there waits for just that. */
+	/*
+	 * A thread that waits for a CPU, a disk or memory inside such a function waits for just
+	 * that.
+	 */
 	if (stack->wait != WAIT_BLOCKED + WAIT_IDLE && stack->wait != WAIT_BLOCKED + WAIT_LOCK)
 		return;
 	for (size_t i = stack->kernel_frames; i < n; i++) {

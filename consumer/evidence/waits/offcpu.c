@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `offcpu`: stacks of the threads that do not run, by looks (consumer/sampling/looks.h).
- * A thread that two passes find in the same wait has waited all the time between them. Where a pass
- * finds it in another wait, or running, half of the time since goes to each. So the weight of a
- * thread's stacks is the time that it waited, and one that slept through the whole session weighs
- * exactly as long as the session.
+ * The signal `offcpu`: stacks of the threads that do not run, by off-CPU samples
+ * (consumer/sampling/looks.h). A thread that two sampling passes find in the same wait has waited
+ * all the time between them. If a pass finds it in another wait, or running, each gets half of the
+ * time since the previous pass. So the weight of a thread's stacks is the time that it waited, and
+ * a thread that slept through the whole session weighs exactly as long as the session.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,29 +21,31 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
-#define THREADS_MAX 65536 /* with waits that a session follows at a time */
+#define THREADS_MAX 65536 /* waiting threads that a session follows at a time */
 
-/* Looks that are further apart than this part of the session show little of shorter waits. */
+/* Samples that are further apart than 1/LOOKS_MIN of the session show little of shorter waits. */
 #define LOOKS_MIN 10
 
-/* A session with such a signal waits so long for its last look. */
+/* A session with this signal waits this long for its last sampling pass. */
 #define SETTLE_MS 500
 
-/* A thread and the wait in which the last pass found it. */
+/* A thread and the wait in which the last sampling pass found it. */
 struct waiting {
-	struct stack *stack; /* NULL: another process's, or there was no room */
-	uint64_t switches;   /* the thread's, in this wait */
-	uint64_t seen_ns;    /* when a look last found it; until when an ended one has its time */
-	uint64_t pass;	     /* number of that pass */
+	struct stack *stack; /* NULL: another process's, or no space */
+	uint64_t switches;   /* the thread's switches, in this wait */
+	uint64_t seen_ns;    /* time of its last sample; for an ended wait, the end of its accounted
+			      * time */
+	uint64_t pass;	     /* number of that sampling pass */
 	uint64_t weight_ns;  /* of this wait, in `stack` */
-	uint64_t looks;	     /* the same */
-	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: it does not */
+	uint64_t looks;	     /* samples of this wait, in `stack` */
+	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: not waiting for an
+			      * answer */
 	struct timeline_pool *pool; /* NULL: none */
 	uint8_t part;		    /* enum account_part, of `pool` */
 	uint8_t state;		    /* as in struct stack */
-	uint8_t why;		    /* there is no stack: enum drop */
+	uint8_t why;		    /* reason for a missing stack: enum drop */
 	bool filtered;		    /* of another process: not in the ledger */
-	bool over;		    /* it has not been found since: the wait is over */
+	bool over;		    /* not found since: the wait is over */
 };
 
 struct offcpu {
@@ -51,15 +53,15 @@ struct offcpu {
 	struct signal_stacks taken;
 	struct offcpu_before before;
 	struct idmap threads; /* tid -> struct waiting, owned */
-	size_t over;	      /* of them */
+	size_t over;	      /* number of entries in `threads` that are over */
 	bool held;
-	uint64_t first_pass; /* number of the first that is this session's */
+	uint64_t first_pass; /* number of the session's first pass */
 	uint64_t last_pass;  /* 0: the session has not ended */
-	uint64_t passed;     /* number of the last that was made */
-	uint64_t before_ns;  /* when the pass before began, or the session */
+	uint64_t passed;     /* number of the last pass that was made */
+	uint64_t before_ns;  /* when the previous pass or, before the first one, the session
+			      * began */
 	uint64_t cut, as_before, cpu_ns, first_ns;
-	uint64_t
-		free_ns; /* of cpu_ns the part outside of the budget: the first and the last pass */
+	uint64_t free_ns;   /* part of cpu_ns outside of the budget: the first and the last pass */
 	uint64_t attempted; /* in the ledger, at the end of the last pass */
 	struct look_coverage looks;
 };
@@ -75,8 +77,8 @@ static struct offcpu *offcpu_of(struct signal *s)
 }
 
 /*
- * Returns true for a session that is to explain a stall. At pressure of cpu too: looks find those
- * that wait for a CPU, with the stack that they will go on with.
+ * Returns true for a session that is to explain a stall. This includes cpu pressure: samples find
+ * the threads that wait for a CPU, with the stack that they will continue with.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
@@ -128,14 +130,14 @@ static struct ledger *ledger_of(struct offcpu *s)
 	return &s->taken.phase[PHASE_DURING];
 }
 
-/* Returns the part of `ns` (CLOCK_MONOTONIC) that lies in the session. */
+/* Returns the part of `ns` (CLOCK_MONOTONIC) that is in the session. */
 static uint64_t clip_ns(const struct signal_target *target, uint64_t ns)
 {
 	ns = MAX(ns, target->start_ns);
 	return target->stop_ns ? MIN(ns, target->stop_ns) : ns;
 }
 
-/* Gives the wait the time from when it was last seen on. */
+/* Adds to the wait the time since it was last seen. */
 static void give_time(const struct signal_target *target, struct waiting *w, uint64_t ns)
 {
 	timeline_add(target->timeline, w->pool, w->part, w->seen_ns, w->seen_ns + ns);
@@ -144,7 +146,7 @@ static void give_time(const struct signal_target *target, struct waiting *w, uin
 		w->stack->weight_ns += ns;
 }
 
-/* Returns the entry of a thread, made if need be; NULL without room. */
+/* Returns the entry of a thread, creating it if needed; NULL without space. */
 static struct waiting *thread_of(struct offcpu *s, uint32_t tid)
 {
 	struct waiting *w = idmap_get(&s->threads, tid);
@@ -164,7 +166,7 @@ static struct waiting *thread_of(struct offcpu *s, uint32_t tid)
 	return w;
 }
 
-/* Counts a look of a thread with its stack, with a wait of `ns` so far; see struct waiting. */
+/* Counts a sample of a thread with its stack, and a wait of `ns` so far; see struct waiting. */
 static void put_stack(struct offcpu *s, struct waiting *w, const struct look_seen *seen,
 		      uint64_t ns)
 {
@@ -187,8 +189,8 @@ static void put_stack(struct offcpu *s, struct waiting *w, const struct look_see
 }
 
 /*
- * Replaces the stack of a wait that goes on by one that was walked better: what the other one had
- * of this wait becomes its own.
+ * Replaces the stack of a continuing wait by a stack that was unwound better: it takes over the old
+ * stack's share of this wait.
  */
 static void replace_stack(struct offcpu *s, struct waiting *w, const struct look_seen *seen,
 			  uint64_t ns)
@@ -210,7 +212,7 @@ static void replace_stack(struct offcpu *s, struct waiting *w, const struct look
 	}
 }
 
-/* Whether the thread is of the session; counts the attempt if it is. */
+/* Whether the thread belongs to the session; if so, counts the attempt. */
 static bool take_attempt(struct offcpu *s, const struct signal_target *target, struct waiting *w,
 			 const struct stack_sample *h)
 {
@@ -261,8 +263,8 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 }
 
 /*
- * Takes a thread that is unchanged since its last report. So a wait goes on that seemed over: a
- * runnable thread that moved to the reader's CPU is left out of one pass (waits_for_reader,
+ * Takes a thread that is unchanged since its last report. This also continues a wait that seemed
+ * over: a runnable thread that moved to the reader's CPU is left out of one pass (waits_for_reader,
  * bpf/waits/looks.bpf.c).
  */
 static void take_as_before(struct offcpu *s, const struct signal_target *target, struct waiting *w,
@@ -320,7 +322,7 @@ static void take_look(struct signal *signal, const struct signal_target *target,
 	w->pass = pass->number;
 }
 
-/* Frees the entries of threads without a wait, when they are most. */
+/* Frees the entries of threads without a wait once they are the majority. */
 static void sweep_threads(struct offcpu *s)
 {
 	struct idmap kept;
@@ -339,8 +341,8 @@ static void sweep_threads(struct offcpu *s)
 }
 
 /*
- * Ends the waits of threads that a whole pass did not report: they run, or have ended. Of a pass
- * that was cut, they may wait still: then it is a look that was lost.
+ * Ends the waits of threads that a complete pass did not report: they run, or have ended. If the
+ * pass was cut short, they may still wait: then the sample counts as lost.
  */
 static void end_waits(struct offcpu *s, const struct signal_target *target,
 		      const struct look_pass *pass)
@@ -367,8 +369,8 @@ static void end_waits(struct offcpu *s, const struct signal_target *target,
 }
 
 /*
- * Notes the looks that the budget left out before a pass: as many looks in each pass as this one
- * made.
+ * Records the samples that the budget left out before a pass: per skipped pass, as many samples as
+ * this pass took.
  */
 static void note_skipped(struct offcpu *s, const struct look_pass *pass)
 {
@@ -452,10 +454,10 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 		return;
 	if (slot->epoch == target->epoch)
 		slot->looked = 0;
-	/* The last look did not come to its end in time. */
+	/* The last sampling pass did not end in time. */
 	if (!is_settled(signal))
 		end_waits(s, target, &(struct look_pass){ .number = s->last_pass, .cut = true });
-	/* There was no pass at all. */
+	/* No pass was made at all. */
 	offcpu_before_passed(&s->before, true);
 	if (s->looks.passes)
 		s->taken.expected = ledger_of(s)->attempted + s->looks.left_out;
@@ -503,10 +505,7 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/*
- * Whether the budget of the looks kept them so far apart that the session has hardly more than
- * LOOKS_MIN.
- */
+/* Whether the budget made passes further apart than 1/LOOKS_MIN of the session. */
 static bool lacks_looks(const struct signal *signal, char reason[LEDGER_REASON_BYTES])
 {
 	const struct look_coverage *l = signal->evidence;

@@ -13,7 +13,7 @@
 #include "shared/tools/macro.h"
 
 #define OPEN_MAX  65536
-#define AROUND_NS (LOOKS_EVERY_NS / 2) /* as between two looks of a session */
+#define AROUND_NS (LOOKS_EVERY_NS / 2) /* as between two passes of a session */
 
 static uint64_t phase_from(const struct offcpu_before *b, enum phase phase)
 {
@@ -25,7 +25,7 @@ static uint64_t phase_to(const struct offcpu_before *b, enum phase phase)
 	return phase == PHASE_BEFORE ? b->onset_ns : b->to_ns;
 }
 
-/* Returns the executable of the sample's process, NULL when the process is not known any more. */
+/* Returns the executable of the sample's process, or NULL if the process is not known any more. */
 static struct module *find_exe(const struct offcpu_before *b, const struct stack_sample *h,
 			       uint64_t ns)
 {
@@ -34,7 +34,7 @@ static struct module *find_exe(const struct offcpu_before *b, const struct stack
 	return p ? process_mappings_at(p, ns, h->image)->exe : NULL;
 }
 
-/* Adds the part of a wait that lies in the phase, with as many looks as were made there. */
+/* Adds the part of a wait that is in the phase, with as many samples as were taken there. */
 static void put_phase(struct offcpu_before *b, const struct stack_sample *h, enum phase phase,
 		      uint64_t from_ns, uint64_t to_ns)
 {
@@ -50,7 +50,7 @@ static void put_phase(struct offcpu_before *b, const struct stack_sample *h, enu
 		return;
 	if (phase == PHASE_BEFORE)
 		b->calm_ns = MAX(b->calm_ns, b->onset_ns - from_ns);
-	/* A wait that goes through a phase between two looks was seen by them. */
+	/* A wait that spans a phase between two passes was seen by both. */
 	looks = wait_recorder_count(b->recorder, from_ns, to_ns, &cut);
 	looks = MAX(looks, 1ull);
 	ledger->attempted += looks;
@@ -75,9 +75,9 @@ static void put_sample(struct offcpu_before *b, const struct stack_sample *h, ui
 }
 
 /*
- * Adds the looks to the timeline: from the first that found the wait to the last, and a little
- * around them. The weights of stacks are means, for which half of the time to the next look is
- * right; in a timeline it would be seconds without a look.
+ * Adds the samples to the timeline: from the first to the last sample that found the wait, and a
+ * little around them. The weights of stacks are means, for which half of the time to the next
+ * sample is right; in a timeline that would be seconds without a sample.
  */
 static void show_wait(const struct offcpu_before *b, const struct stack_sample *h,
 		      const struct look_on *on, uint64_t first_ns, uint64_t last_ns)
@@ -113,7 +113,7 @@ struct taking {
 	const struct pinned_maps *pins;
 };
 
-/* Whether the session's watch is that of the thread, or one around it. */
+/* Whether the session's watch is the thread's watch, or one above it. */
 static bool is_below(const struct taking *t, const struct stack_sample *h)
 {
 	const struct signal_target *target = t->b->target;
@@ -151,7 +151,7 @@ static void take_wait(void *context, const struct recorded_wait *wait, bool open
 	wait_stack_ref(copy->stack);
 }
 
-/* Counts the waits that the recorder had no room for. */
+/* Counts the waits that did not fit into the recorder. */
 static void take_losses(struct offcpu_before *b)
 {
 	const struct signal_target *t = b->target;
@@ -189,7 +189,7 @@ void offcpu_before_begin(struct offcpu_before *b, const struct signal_host *host
 	take_losses(b);
 }
 
-/* Half of the time since `since_ns` belongs to the wait before, half to the one after. */
+/* Half of the time since `since_ns` belongs to the earlier wait, half to the later one. */
 static uint64_t half_since(const struct offcpu_before *b, uint64_t since_ns)
 {
 	return b->to_ns - (b->to_ns - MIN(b->to_ns, since_ns)) / 2;

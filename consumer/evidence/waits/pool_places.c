@@ -28,7 +28,7 @@ void pool_places_done(struct pool_places *p)
 
 /*
  * A thread that waits for work, or in an epoll for an answer, would take new work. A sleeping
- * thread would not, though elsewhere that counts as idle.
+ * thread would not, though elsewhere sleeping counts as idle.
  */
 static bool is_free(const struct known_wait *wait)
 {
@@ -98,8 +98,8 @@ static bool is_of_pool(const struct pool_place *a, const struct pool_place *b)
 }
 
 /*
- * Whether work may have been waited for here when calm. A futex or a pipe proves nothing by itself:
- * a pool of threads waits for its queue there, and for the results of others too.
+ * Whether threads may have waited for work here in the baseline. A futex or a pipe proves nothing
+ * by itself: pool threads wait there for their queue, and also for the results of other threads.
  */
 static bool was_free(const struct pool_place *row)
 {
@@ -107,7 +107,7 @@ static bool was_free(const struct pool_place *row)
 				row->state == WAIT_BLOCKED + WAIT_PIPE);
 }
 
-/* Sums the pool with threads that waited at `calm` for work. */
+/* Sums up the pool whose threads waited at `calm` for work. */
 static struct pool_starved sum_pool(const struct pool_places *p, const struct pool_place *calm)
 {
 	struct pool_starved s = { .calm = calm };
@@ -127,13 +127,13 @@ static struct pool_starved sum_pool(const struct pool_places *p, const struct po
 	return s;
 }
 
-/* Returns how many threads so much time is, in a phase of that length; rounded. */
+/* Converts a time in a phase of this length to a number of threads, rounded. */
 static uint64_t threads_of(uint64_t ns, uint64_t ms)
 {
 	return (ns + ms * NSEC_PER_MSEC / 2) / (ms * NSEC_PER_MSEC);
 }
 
-/* Whether threads that waited there for work do so no more, and are in one other wait instead. */
+/* Whether threads that waited there for work no longer do so, and are in one other wait instead. */
 static bool is_starved(struct pool_starved *s, uint64_t during_ms, uint64_t calm_ms)
 {
 	uint64_t waited = threads_of(s->calm->calm_ns, calm_ms);

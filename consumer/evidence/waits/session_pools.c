@@ -47,7 +47,7 @@ static void write_fates(const struct thread_pool *p, struct jsonw *w)
 			jsonw_u64(w, fates[i].key, fates[i].threads);
 }
 
-/* `condition_ns`: of its time for locks. */
+/* `condition_ns`: part of its lock time that it spent on condition variables. */
 static void put_pool(const struct thread_pool *p, uint64_t condition_ns,
 		     const struct event_lines *lines, const struct event_subject *subject)
 {
@@ -77,7 +77,7 @@ static void put_pool(const struct thread_pool *p, uint64_t condition_ns,
 	event_line_end(lines, &w);
 }
 
-/* Returns how long threads of the pool waited on condition variables, by looks. */
+/* Returns how long threads of the pool waited on condition variables, by off-CPU samples. */
 static uint64_t find_condition_ns(const struct thread_pools *pools, size_t pool,
 				  const struct wait_places *places)
 {
@@ -120,7 +120,7 @@ void session_pools_scale(struct session_result *s)
 					       : "the accounts of threads began too late";
 }
 
-/* Words for the waits that a stall may consist of; NULL: it does not. */
+/* Words for the waits that can make up a stall; NULL for the others. */
 static const char *const waits[ACCOUNT_PARTS_] = {
 	[ACCOUNT_QUEUE] = "waiting for a CPU",
 	[ACCOUNT_IO] = "waiting for disks and files",

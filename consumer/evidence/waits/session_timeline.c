@@ -9,9 +9,9 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define POOLS_NAMED 16 /* the rest is one line */
+#define POOLS_NAMED 16 /* the other pools share one line */
 
-/* Room that a line's end takes. */
+/* Bytes for the end of a line. */
 #define END_BYTES 8
 
 /* A pool with its activity, for the order of the lines. */
@@ -47,7 +47,7 @@ static struct entry measure_pool(const struct timeline *t, const struct timeline
 	return e;
 }
 
-/* What did most first; as much by process and name. */
+/* Sorts the most active first; equal activity by process and name. */
 static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -61,7 +61,7 @@ static int compare_entries(const void *a, const void *b)
 	return memcmp(x->pool->name, y->pool->name, COMM_BYTES);
 }
 
-/* The slots that the session came to. */
+/* Returns the number of slots that the session reached. */
 static uint32_t count_slots(const struct session_result *s)
 {
 	const struct timeline *t = s->timeline;
@@ -70,7 +70,7 @@ static uint32_t count_slots(const struct session_result *s)
 	return (uint32_t)MIN((ns + t->slot_ns - 1) / t->slot_ns, (uint64_t)t->slots);
 }
 
-/* Writes the row in units, rounded up: what there was of something is never 0. */
+/* Writes the row in units, rounded up, so that a nonzero time is never written as 0. */
 static void write_row(const uint64_t *row, uint32_t slots, uint64_t unit_ns, const char *key,
 		      struct jsonw *w)
 {
@@ -104,7 +104,7 @@ static void write_looks(const struct timeline *t, uint32_t slots, struct jsonw *
 	jsonw_array_end(w);
 }
 
-/* A line has a limit: where the times do not fit in ms, they are rounded up to larger units. */
+/* The length of a line is limited: times that do not fit in ms are rounded up to larger units. */
 static void write_times(const struct timeline_pool *pool, uint32_t slots, struct jsonw *w)
 {
 	const struct jsonw_mark mark = jsonw_mark(w);
@@ -117,7 +117,7 @@ static void write_times(const struct timeline_pool *pool, uint32_t slots, struct
 	}
 }
 
-/* `others`: how many pools share the line; 0: it is of one. */
+/* `others`: number of pools that share the line; 0: the line of one pool. */
 static void put_line(const struct session_result *s, const struct timeline_pool *pool,
 		     uint64_t others, const struct event_lines *lines,
 		     const struct event_subject *subject)
@@ -146,7 +146,7 @@ static void put_line(const struct session_result *s, const struct timeline_pool 
 	event_line_end(lines, &w);
 }
 
-/* Adds the times of a pool to the rest. A row that finds no memory is a row of the rest less. */
+/* Adds the times of a pool to the rest. A row without memory is missing from the rest. */
 static void merge_pool(struct timeline *t, const struct timeline_pool *pool)
 {
 	for (int i = 0; i < ACCOUNT_PARTS_ && t->slots; i++) {

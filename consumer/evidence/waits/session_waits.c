@@ -52,7 +52,7 @@ static uint64_t key_of(const struct known_wait *wait)
 	return key ? key : 1;
 }
 
-/* Returns the row of the function and state, made if need be; NULL without room. */
+/* Returns the row of the function and state, creating it if needed; NULL without space. */
 static struct session_wait *row_of(struct session_waits *s, const struct known_wait *wait)
 {
 	uint64_t key = key_of(wait);
@@ -74,7 +74,7 @@ static struct session_wait *row_of(struct session_waits *s, const struct known_w
 	return row;
 }
 
-/* Adds the waits before the stall to the same row, scaled to the length of during. */
+/* Adds the waits before the stall to the row, scaled to the length of during. */
 static void add_calm(struct session_waits *s, const struct stack *stack,
 		     const struct known_wait *wait)
 {
@@ -85,7 +85,7 @@ static void add_calm(struct session_waits *s, const struct stack *stack,
 					   (double)s->calm_ms);
 }
 
-/* Notes the row of the stack with that number. Without memory it has none. */
+/* Records the row of the stack with this number. Without memory it has none. */
 static void note_row(struct session_waits *s, uint32_t number, const struct session_wait *row)
 {
 	size_t space = MAX((size_t)number + 1, 2 * s->row_of_space);
@@ -157,7 +157,7 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
 	row->on = wait->on;
 }
 
-/* Returns the state of a thread in a wait that the pressure of `resource` measures. */
+/* Returns the state of a thread in a wait that counts as pressure of `resource`. */
 static uint8_t state_of(enum resource resource)
 {
 	switch (resource) {
@@ -212,10 +212,7 @@ static bool is_more(const struct session_wait *row, const struct session_wait *t
 	return x > y || (x == y && row->weight_ns > than->weight_ns);
 }
 
-/*
- * Returns the row that has grown most of those that are wanted; where none has, the heaviest. NULL
- * when there is none.
- */
+/* Returns the wanted row that has grown most or, if none has grown, the heaviest. NULL: none. */
 static const struct session_wait *
 find_top_row(const struct session_waits *s,
 	     bool (*wanted)(const struct session_wait *row, uint8_t state), uint8_t state)
@@ -250,13 +247,13 @@ static bool is_idle(const struct session_wait *row, uint8_t state)
 	return row->state == state && row->idle;
 }
 
-/* In epoll: not a process that waits for its children's signals. */
+/* In epoll, except a process that waits for its children's signals. */
 static bool is_idle_on_something(const struct session_wait *row, uint8_t state)
 {
 	return is_idle(row, state) && row->on;
 }
 
-/* Returns the heaviest row for `resource` (see session_waits_clause), NULL when there is none. */
+/* Returns the heaviest row for `resource` (see session_waits_clause); NULL: none. */
 static const struct session_wait *find_top(const struct session_waits *s, enum resource resource)
 {
 	const struct session_wait *plain, *condition;
@@ -291,9 +288,7 @@ static int say_place(const struct session_wait *row, char *text, size_t space)
 	return (int)n;
 }
 
-/*
- * Returns the time of the looks for the row's kind of wait: of locks without condition variables.
- */
+/* Returns the sampled time of the row's kind of wait; for locks without condition variables. */
 static uint64_t looked_ns(const struct session_waits *s, const struct session_wait *row)
 {
 	if (row->condition)
@@ -303,7 +298,7 @@ static uint64_t looked_ns(const struct session_waits *s, const struct session_wa
 	return s->state_ns[row->state];
 }
 
-/* Whether the accounts, which know a wait by its system call alone, know this one. */
+/* Whether this wait is known to the accounts, which identify a wait only by its system call. */
 static bool is_exact(const struct session_waits *s, const struct session_wait *row,
 		     const uint64_t *part_ns)
 {
@@ -311,7 +306,7 @@ static bool is_exact(const struct session_waits *s, const struct session_wait *r
 	       looked_ns(s, row) == s->state_ns[row->state];
 }
 
-/* Writes the peer with the answers that most epolls waited for. Returns the length. */
+/* Writes the peer whose answers most epolls waited for. Returns the length. */
 static int say_asked(const struct session_wait *row, char *text, size_t space)
 {
 	int n = snprintf(text, space, "; its threads waited %llu ms for answers of ",
@@ -412,7 +407,7 @@ int session_waits_place(const struct session_waits *s, uint8_t state, char *text
 	return (size_t)n >= space ? n : n + say_place(top, text + n, space - (size_t)n);
 }
 
-/* Waits for something, then waits on condition variables, then for work. */
+/* Ranks waits for something first, then waits on condition variables, then waits for work. */
 static int rank_of(const struct session_wait *row)
 {
 	return row->idle ? 2 : row->condition;
@@ -475,7 +470,7 @@ void session_waits_write(struct session_waits *s, struct jsonw *w)
 
 	if (!s->count)
 		return;
-	/* The rows move, so by_hash is of no use from here on. */
+	/* The rows move, so by_hash is invalid from here on. */
 	qsort(s->rows, s->count, sizeof(*s->rows), by_weight);
 	jsonw_array(w, "waits");
 	for (i = 0; i < MIN(s->count, (size_t)SESSION_WAITS_TOP); i++) {

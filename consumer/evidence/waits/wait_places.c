@@ -39,7 +39,7 @@ static bool is_row(const struct wait_place *row, uint32_t tgid, const char *comm
 	       !strncmp(row->comm, comm, sizeof(row->comm));
 }
 
-/* Two that have the same hash have one place: that of the first. */
+/* Two threads with the same hash share a place: the place of the first. */
 static struct wait_place *find_row(const struct wait_places *p, uint32_t tgid, const char *comm,
 				   uint8_t part)
 {
@@ -65,7 +65,7 @@ static struct wait_place *make_row(struct wait_places *p, const struct stack *st
 	return &p->rows[p->count++];
 }
 
-/* Takes over the stack as the representative, if it weighs more than the one before. */
+/* Takes the stack as the representative if it weighs more than the previous one. */
 static void take_stack(struct wait_place *row, const struct stack *stack,
 		       const struct known_wait *wait)
 {

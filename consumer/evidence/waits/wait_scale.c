@@ -24,7 +24,7 @@ static uint64_t scale_ns(uint64_t ns, uint64_t of, uint64_t to)
 	return (uint64_t)((double)ns * (double)to / (double)of);
 }
 
-/* Returns the group of a stack; NULL: its pool has no account, or it is of another phase. */
+/* Returns the group of a stack; NULL if its pool has no account, or it is of another phase. */
 static struct group *group_of(struct group *groups, const struct thread_pools *pools,
 			      const struct stack *stack)
 {
@@ -37,9 +37,9 @@ static struct group *group_of(struct group *groups, const struct thread_pools *p
 }
 
 /*
- * Returns whether the looks are as many as a factor needs, and agree with the account. Looks and
- * accounts cannot disagree about which waits are for a CPU: both read the run queue. So any factor
- * holds there, and one below 1 however few the looks are.
+ * Returns whether there are enough samples for a factor, and they agree with the account. Samples
+ * and accounts cannot disagree about which waits are for a CPU: both read the run queue. So for
+ * these waits any factor is valid, and a factor below 1 is valid even with few samples.
  */
 static bool is_sane(const struct group *g, size_t part)
 {
@@ -113,7 +113,7 @@ int wait_scale_apply(struct stack_table *stacks, const struct thread_pools *pool
 
 		if (!g || !g->scaled)
 			continue;
-		/* No line has a stack that weighs nothing. */
+		/* No line has a stack of weight 0. */
 		stacks->items[i]->weight_ns =
 			MAX(scale_ns(stacks->items[i]->weight_ns, g->looked_ns, g->exact_ns), 1ull);
 	}
