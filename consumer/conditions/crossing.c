@@ -10,10 +10,10 @@ static const char *const by_names[] = {
 };
 
 /*
- * Returns the growth since `from` that crosses the threshold. A point of the scan that is older
- * than the window calls for more, in proportion: the stall counts as even between two points. It
- * may all be of the end where the scan paused, because no total moved; and where a trigger of the
- * kernel follows the threshold, its notice proves that the stall was within a window.
+ * Returns the growth since `from` that crosses the threshold. A scan point that is older than the
+ * window requires proportionally more growth, because the stall counts as even between two points.
+ * Exceptions: if the scan paused because no total moved, all of the growth may be recent; and if a
+ * kernel trigger follows the threshold, its notice proves that the stall was within a window.
  */
 static uint64_t threshold_us(const struct threshold *t, const struct psi_point *from,
 			     const struct psi_point *now)
@@ -33,7 +33,7 @@ const struct psi_point *crossing_compare(const struct threshold *t, const struct
 	const struct psi_point *from =
 		psi_history_since(h, now->time_ns > window_ns ? now->time_ns - window_ns : 0);
 
-	/* Count no stall twice: that of the last crossing is no part of this one. */
+	/* Count no stall twice: exclude the stall of the last crossing. */
 	if (from && from->time_ns < t->crossed.time_ns)
 		from = &t->crossed;
 	if (!from || (t->full && !now->psi.has_full) ||
@@ -61,7 +61,7 @@ bool crossing_is_certain(const struct threshold *t, const struct psi_point *last
 
 /*
  * A trigger fires at most once per window: a crossing that a scan or a reading found shortly before
- * is the same one.
+ * is the same crossing.
  */
 bool crossing_is_repeat(const struct threshold *t, uint64_t now_ns)
 {
@@ -77,8 +77,8 @@ static void fire_rule(struct crossings *c, struct watch *w, const struct rule *r
 	struct session *session;
 
 	/*
-	 * Pressure that goes on during the session that it started is no new trigger. Pressure of
-	 * another resource is: it is held back, and reported.
+	 * Pressure that continues during the session that it started is no new trigger. Pressure of
+	 * another resource is a new trigger: it is held back, and reported.
 	 */
 	if (w->session && session_is_of(w->session, rule, trigger_reason_cause(reason)))
 		return;

@@ -13,7 +13,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Pages of a limit that is none: PAGE_COUNTER_MAX of include/linux/page_counter.h. */
+/* Pages of an unset limit: PAGE_COUNTER_MAX of include/linux/page_counter.h. */
 #define NO_LIMIT_PAGES (INT64_MAX / 65536)
 
 static const char no_limit[] =
@@ -27,9 +27,9 @@ struct kill {
 	struct event_budget *budget;
 	const struct event *event;
 	const struct oom_victim *victim;
-	struct watch *watch;	/* the nearest one */
-	struct oom_kill line;	/* its members */
-	const char *limit_name; /* last part of the path; "" where nothing is known */
+	struct watch *watch;	/* the innermost watch */
+	struct oom_kill line;	/* members of the line */
+	const char *limit_name; /* last part of the path; "" if not known */
 	bool written;
 };
 
@@ -38,7 +38,7 @@ static uint64_t bytes_of(uint64_t pages)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Returns the watch of the victim's slot, which was there when it was killed, or NULL. */
+/* Returns the watch of the victim's slot if it existed at the time of the kill, else NULL. */
 static struct watch *find_watch(const struct watches *ws, const struct event *e,
 				const struct oom_victim *v)
 {
@@ -58,8 +58,8 @@ static const char *last_part(const char *path)
 }
 
 /*
- * Cuts `path`, of the victim's cgroup, down to the cgroup with the id: a limit is of that cgroup or
- * of one above. Returns it, or NULL.
+ * Cuts `path`, the path of the victim's cgroup, down to the cgroup with the id: the limit belongs
+ * to the victim's cgroup or to one above. Returns it, or NULL.
  */
 static const char *find_above(struct cgroups *c, char *path, uint64_t id)
 {
@@ -77,7 +77,7 @@ static const char *find_above(struct cgroups *c, char *path, uint64_t id)
 	return NULL;
 }
 
-/* Sets the path of the limit's cgroup, where it is known. */
+/* Sets the path of the limit's cgroup, if known. */
 static void find_limit_path(struct kill *k)
 {
 	const struct facts_place_source *s = &k->watch->facts.place.source[FACTS_MEMORY];
@@ -100,8 +100,8 @@ static void find_limit_path(struct kill *k)
 }
 
 /*
- * Finds it by the counter of the cgroup with the limit, in cgroup2: it has grown since it was last
- * read, or it has not.
+ * Uses the OOM counter of the cgroup with the limit, in cgroup2: whether it has grown since it was
+ * last read.
  */
 static void find_by_counter(struct kill *k)
 {
@@ -192,10 +192,10 @@ static void write_place(const struct kill *k, struct jsonw *w)
 	jsonw_u64(w, "in_cgroup_id", k->event->cgroup_id);
 }
 
-/* Writes the line, once, with the id of `session`; NULL: none runs on the watch. */
+/* Writes the line, once, with the id of `session`; NULL: no session runs on the watch. */
 static void write_line(struct kill *k, const struct rule *rule, struct session *session)
 {
-	/* Of no rule: lines about starts must not take the room of these. */
+	/* No rule: lines about starts must not use up the budget of these lines. */
 	const struct event_about about = { NULL, k->watch->cgroup_id, k->event->uid,
 					   k->watch->owner };
 	struct event_subject subject;
@@ -228,7 +228,7 @@ static void write_line(struct kill *k, const struct rule *rule, struct session *
 
 /* ---- sessions */
 
-/* A session has begun; its line comes before that of the session. */
+/* Called when a session has begun; the line comes before the session's own line. */
 static void on_begun(void *context, struct session *session)
 {
 	struct kill *k = context;
@@ -237,7 +237,7 @@ static void on_begun(void *context, struct session *session)
 	write_line(k, session->result->rule, session);
 }
 
-/* Whether the rule wants to hear of this victim: scope_process is of matched processes alone. */
+/* Whether the rule wants this victim: scope_process covers matched processes only. */
 static bool is_wanted(const struct watch *w, const struct binding *b, const struct process *p)
 {
 	if (!b->rule->on_oom_kill)
@@ -266,7 +266,7 @@ static void fire_rules(struct kill *k, struct watch *w, const struct process *p)
 	}
 }
 
-/* Adds the kill to the sessions that run already. Returns the nearest one, or NULL. */
+/* Adds the kill to the sessions that already run. Returns the innermost one, or NULL. */
 static struct session *add_to_running(const struct kill *k)
 {
 	struct session *nearest = NULL;
@@ -291,7 +291,7 @@ void oom_watch_take(struct triggers *t, struct event_budget *budget, const struc
 	struct session *running;
 
 	k.watch = find_watch(t->watches, e, v);
-	/* Of a watch by process, the kernel side knows the cgroup alone. */
+	/* For a watch by process, the kernel side knows only the cgroup. */
 	if (!k.watch || (k.watch->by_process && (!p || p->watch != k.watch)))
 		return;
 	k.line = (struct oom_kill){ .pid = e->tgid, .has_memory = v->has_memory };

@@ -20,7 +20,7 @@
 /* Least time between readings of files that triggers follow: their history is short. */
 #define APART_NS NSEC_PER_SEC
 
-/* Between two looks for files that a cgroup does not have. */
+/* Interval between checks for files that a cgroup lacks. */
 #define FILES_EVERY_NS (5 * NSEC_PER_SEC)
 
 /* UPDATES_PER_WINDOW of kernel/sched/psi.c. */
@@ -39,13 +39,16 @@ static void close_file(struct followed_file *f)
 	psi_history_done(&f->history);
 }
 
-/* What a file answers that has gone: with its cgroup, or from it. */
+/*
+ * Errors of a file that is gone, because its cgroup is gone or because the cgroup has no such file
+ * any more.
+ */
 static bool is_missing(int error)
 {
 	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP;
 }
 
-/* Whether the cgroup lives and lacks the file. False without PSI, where no cgroup has one. */
+/* Whether the cgroup exists and lacks the file. False without PSI, where no cgroup has the file. */
 static bool is_switched_off(const struct pressure_follow *p, const struct watch *w,
 			    enum resource resource)
 {
@@ -96,9 +99,7 @@ static void open_file(struct pressure_follow *p, const struct watch *w, enum res
 	pressure_follow_of(p, w)->file[resource].fd = MAX(fd, -1);
 }
 
-/*
- * Opens the files that the bindings need and closes the others. True when it opened or closed one.
- */
+/* Opens the files that the bindings need and closes the others. True if it opened or closed one. */
 static bool follow_files(struct pressure_follow *p, const struct watch *w)
 {
 	bool wanted[RESOURCE_COUNT_] = {}, changed = false;
@@ -137,9 +138,9 @@ static bool drop_unwanted(struct pressure_follow *p, struct followed *f)
 }
 
 /*
- * Brings the thresholds in line with the rules: keeps those that stay, with their triggers, closes
- * those that no rule has any more, and opens new ones as far as this turn of the loop allows. True
- * when one came or went.
+ * Aligns the thresholds with the rules: keeps the thresholds that stay, with their triggers, closes
+ * thresholds that no rule has any more, and opens new ones as far as this loop iteration allows.
+ * True if a threshold was added or removed.
  */
 static bool follow_thresholds(struct pressure_follow *p, const struct watch *w)
 {
@@ -244,8 +245,8 @@ static void keep_point(struct psi_history *h, const struct psi_point *now)
 
 /*
  * Reads the file for one window as often as the kernel would, because the notice came before the
- * threshold was crossed. The reason: a stall that goes on after a notice leaves a pending event in
- * the kernel. The kernel delivers it when the window is over or, if the stall has ended by then,
+ * threshold was crossed. The reason: a stall that continues after a notice leaves a pending event
+ * in the kernel. The kernel delivers it when the window is over or, if the stall has ended by then,
  * with the first stall of the next window; then it is silent for a window (pending_event in
  * update_triggers() of kernel/sched/psi.c).
  */
@@ -260,7 +261,7 @@ static void look_on(struct pressure_follow *p, struct threshold *t, uint64_t now
 	loop_timer_set(p->look, every_ns, every_ns);
 }
 
-/* Reads the thresholds of this watch with an early notice; true while one has to be read again. */
+/* Reads the thresholds of this watch with an early notice; true while one must be read again. */
 static bool look_at_watch(struct pressure_follow *p, struct followed *f, uint64_t now_ns)
 {
 	bool more = false;
@@ -389,7 +390,7 @@ static void read_resource(struct pressure_follow *p, struct followed *f, enum re
 			crossing_act(&p->crossings, t, &last, &now, CROSSING_BY_READING);
 }
 
-/* The file went away under its descriptor. */
+/* The file went away while its descriptor was open. */
 static void lose_file(struct pressure_follow *p, struct followed *f, enum resource resource)
 {
 	struct followed_file *file = &f->file[resource];
@@ -402,7 +403,7 @@ static void lose_file(struct pressure_follow *p, struct followed *f, enum resour
 	pressure_scan_refresh(&p->scan);
 }
 
-/* Follows a resource with a returned file as if the rules had just asked for it. */
+/* Follows a resource again after its file returned, as if the rules had just requested it. */
 static void find_again(struct pressure_follow *p, struct followed *f, enum resource resource)
 {
 	open_file(p, f->watch, resource);
@@ -415,7 +416,7 @@ static void find_again(struct pressure_follow *p, struct followed *f, enum resou
 	pressure_follow_changed(p, f->watch);
 }
 
-/* Pressure that is switched off, or on again: no event reports it. */
+/* Checks for pressure files that were switched off or on again: no event reports this. */
 static void look_for_files(struct pressure_follow *p, uint64_t now_ns)
 {
 	bool due = now_ns - p->looked_ns >= FILES_EVERY_NS;

@@ -130,7 +130,7 @@ static bool can_sleep(const struct pressure_scan *s)
 }
 
 /*
- * Marks the resources that the scan needs for this watch; returns the interval that suffices,
+ * Marks the resources that the scan needs for this watch. Returns the interval that suffices:
  * `every_ns` or shorter.
  */
 static uint64_t note_need(struct pressure_scan *s, const struct followed *f, uint64_t every_ns)
@@ -175,7 +175,7 @@ void pressure_scan_refresh_new(struct pressure_scan *s, const struct followed *f
 	set_pace(s, note_need(s, f, s->every_ns));
 }
 
-/* Returns whether readings were left out since the newest. */
+/* Returns whether readings were skipped since the newest one. */
 static bool was_paused(const struct pressure_scan *s, const struct psi_history *history,
 		       uint64_t now_ns)
 {
@@ -204,7 +204,7 @@ static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t 
 		fresh[i] = psi_history_newest(&file->history);
 	}
 	/*
-	 * Checks also thresholds that triggers follow, because their file was read anyway; the
+	 * Also checks thresholds that triggers follow, because their file was read anyway; the
 	 * kernel's notice may come a moment later.
 	 */
 	for (struct threshold *t = f->thresholds; t; t = t->next) {
@@ -217,7 +217,7 @@ static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t 
 }
 
 /*
- * Notes which needed resources' system-wide totals have grown; true when one grew within the last
+ * Records which needed resources' system-wide totals have grown. True if one grew within the last
  * `within_ns`, or cannot be read, as in a container that hides /proc/pressure.
  */
 static bool system_moves(struct pressure_scan *scan, uint64_t now_ns, uint64_t within_ns)

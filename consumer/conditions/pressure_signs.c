@@ -15,7 +15,7 @@ static void read_quiet(struct pressure_follow *p)
 					  p->crossings.triggers);
 }
 
-/* After each whole pass of the recorder, by slot. */
+/* Called after each complete pass of the recorder, by slot. */
 static void check_stuck(struct pressure_follow *p)
 {
 	const struct recorded_pass *last = p->waits ? wait_recorder_last(p->waits) : NULL;

@@ -52,7 +52,7 @@ static bool is_followed(const struct followed *f, int resource)
 	return f->file[resource].by_trigger || f->file[resource].by_scan;
 }
 
-/* Counts the thresholds of all readable resources by the way they are followed. */
+/* Counts the thresholds of all readable resources, by trigger and by scan. */
 static void count_ways(const struct followed *f, uint64_t *ret_by_trigger, uint64_t *ret_by_scan)
 {
 	*ret_by_trigger = *ret_by_scan = 0;

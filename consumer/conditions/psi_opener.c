@@ -21,7 +21,7 @@
  */
 #define RATE_AGAIN_NS NSEC_PER_SEC
 
-/* Longest wait at the end; the kernel closes the open ones when the process ends. */
+/* Longest wait at exit; the kernel closes the remaining descriptors when the process ends. */
 #define CLOSE_WAIT_MS 10000
 
 const char psi_opener_in_turn[] = "it waits to be opened";
@@ -130,8 +130,8 @@ static void say_full(struct psi_opener *o)
 }
 
 /*
- * Arms a trigger on the descriptor from the broker and adds it to the loop. Takes `fd` over on
- * success.
+ * Arms a trigger on the descriptor from the broker and adds it to the loop. Takes ownership of `fd`
+ * on success.
  */
 static int arm_trigger(struct psi_opener *o, struct threshold *t, int fd)
 {
@@ -151,8 +151,8 @@ static int arm_trigger(struct psi_opener *o, struct threshold *t, int fd)
 }
 
 /*
- * Opens one trigger. Every descriptor goes through the fd_closer, because closing one that has a
- * trigger may take long. Returns 0, or why it failed (-errno).
+ * Opens one trigger. Every descriptor goes through the fd_closer, because closing a descriptor with
+ * a trigger may take long. Returns 0, or -errno with the reason.
  */
 static int try_open(struct psi_opener *o, struct threshold *t, const char **ret_why)
 {
@@ -213,8 +213,8 @@ void psi_opener_open(struct psi_opener *o, struct followed *f)
 			o->more = true;
 		} else {
 			/*
-			 * The first opening of a turn schedules the next turn, which allows
-			 * PSI_OPENER_TURN again.
+			 * The first opening of an iteration schedules the next iteration, which
+			 * allows PSI_OPENER_TURN again.
 			 */
 			if (o->left-- == PSI_OPENER_TURN)
 				set_turn(o, 1);

@@ -55,8 +55,8 @@ int psi_trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms,
 	int r;
 
 	/*
-	 * Only a privileged opener may have a window of a microsecond more: this shows the opener's
-	 * privilege, and the window serves as well.
+	 * Only a privileged opener may have a window that is one microsecond longer: this probes
+	 * the opener's privilege, and the window is equally useful.
 	 */
 	if (*power == PSI_TRIGGER_POWER_UNKNOWN && plain_too && window_us < WINDOW_MAX_US) {
 		r = write_trigger(fd, full, stall_us, window_us + 1);

@@ -22,7 +22,7 @@ static struct quiet_threshold *find_threshold(const struct quiet *q, const struc
 	return NULL;
 }
 
-/* Finds or adds the threshold, making *quiet for the first. NULL without memory. */
+/* Finds or adds the threshold, creating *quiet for the first one. NULL without memory. */
 static struct quiet_threshold *want_threshold(struct quiet **quiet, const struct rule_when *when)
 {
 	struct quiet_threshold *t, *more;
@@ -112,7 +112,7 @@ static void fire_threshold(struct quiet_threshold *t, const struct quiet_window 
 		}
 }
 
-/* Returns whether the cgroup is quiet by the threshold; *ret_window is the compared window. */
+/* Returns whether the cgroup is quiet by this threshold; *ret_window is the compared window. */
 static bool is_crossed(const struct quiet *q, const struct quiet_threshold *t,
 		       struct quiet_window *ret_window)
 {
@@ -148,7 +148,7 @@ void quiet_follow_read(struct quiet *q, struct watch *w, struct triggers *trigge
 
 	if (!newest || newest->time_ns <= q->read_ns || !facts_get(newest, FACT_CPU_USAGE, &cpu_us))
 		return;
-	/* All its processes have ended since, and others have started: that is no stall. */
+	/* All its processes have ended since, and others have started: this is no stall. */
 	if (w->emptied_ns > q->read_ns)
 		quiet_series_reset(&q->series);
 	q->read_ns = newest->time_ns;
@@ -156,7 +156,7 @@ void quiet_follow_read(struct quiet *q, struct watch *w, struct triggers *trigge
 		check_thresholds(q, w, triggers);
 }
 
-/* Returns whether a rule of the watch asks for it. */
+/* Returns whether a rule of the watch requests it. */
 static bool is_asked(const struct watch *w)
 {
 	for (size_t b = 0; b < w->n_bindings; b++)

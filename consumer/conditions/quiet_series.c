@@ -4,10 +4,10 @@
 #include "shared/rules/rules.h"
 #include "shared/tools/macro.h"
 
-/* Of each million: a share of QUIET_IDLE_PCT of one CPU, in microseconds a second. */
+/* A share of QUIET_IDLE_PCT of one CPU, in microseconds a second. */
 #define IDLE_US_PER_S (QUIET_IDLE_PCT * 10000ULL)
 
-/* Share of a window by which a reading may come before its timer. */
+/* Shortest accepted window: a reading may come before its timer by this share of a window. */
 static uint64_t least_ms(uint64_t window_ms)
 {
 	return window_ms - window_ms / 10;
@@ -43,7 +43,7 @@ void quiet_series_reset(struct quiet_series *s)
 	*s = (struct quiet_series){ 0 };
 }
 
-/* Begins with this reading. */
+/* Starts the series with this reading. */
 static void begin_series(struct quiet_series *s, struct quiet_reading reading)
 {
 	quiet_series_reset(s);
@@ -67,7 +67,7 @@ bool quiet_series_add(struct quiet_series *s, uint64_t time_ms, uint64_t cpu_us)
 	return true;
 }
 
-/* The oldest reading of usual time that still counts, as its age. */
+/* Returns the age of the oldest reading of usual time that still counts. */
 static uint32_t oldest_steady(const struct quiet_series *s)
 {
 	uint64_t end_ms = steady_at(s, 0)->time_ms;
@@ -78,7 +78,7 @@ static uint32_t oldest_steady(const struct quiet_series *s)
 	return age;
 }
 
-/* The newest reading from which on a window is that long, or NULL. */
+/* Returns the newest reading that starts a window of this length, or NULL. */
 static const struct quiet_reading *find_from(const struct quiet_series *s, uint64_t window_ms)
 {
 	uint64_t now_ms = recent_at(s, 0)->time_ms;
@@ -119,8 +119,8 @@ bool quiet_series_is_idle(const struct quiet_window *window)
 }
 
 /*
- * Returns whether some window of usual time, as long as this one, had less than QUIET_LOWER times
- * its CPU time.
+ * Returns whether some window of usual time, of this window's length, had less than QUIET_LOWER
+ * times its CPU time.
  */
 static bool has_rested(const struct quiet_series *s, const struct quiet_window *window)
 {
@@ -138,7 +138,7 @@ static bool has_rested(const struct quiet_series *s, const struct quiet_window *
 		if ((end->cpu_us - begin->cpu_us) * window->measured_ms <
 		    QUIET_LOWER * window->cpu_us * (end->time_ms - begin->time_ms))
 			return true;
-		/* A window without any CPU time is rest, whatever this one had. */
+		/* A window without any CPU time is rest, regardless of this window's CPU time. */
 		if (end->cpu_us == begin->cpu_us)
 			return true;
 	}
@@ -178,7 +178,7 @@ bool quiet_series_settle(struct quiet_series *s, uint64_t from_ms)
 		s->quiet_ms = 0;
 		s->taken = now;
 	} else if (!from_ms && now.time_ms > RULE_QUIET_WINDOW_MAX_MS) {
-		/* No window that is still to come begins before that. */
+		/* No future window begins before this time. */
 		take_until(s, now.time_ms - RULE_QUIET_WINDOW_MAX_MS);
 	}
 	if (!s->quiet_ms || now.time_ms - s->quiet_ms < QUIET_MEMORY_MS)

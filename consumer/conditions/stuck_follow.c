@@ -15,7 +15,7 @@
 
 #define PLACES_MAX 65536
 
-/* Returns the threshold of that share, added if need be; NULL without memory. */
+/* Returns the threshold of this share, adding it if needed; NULL without memory. */
 static struct stuck_threshold *want_threshold(struct stuck **stuck, uint32_t milli_pct)
 {
 	struct stuck_threshold *more;
@@ -77,7 +77,7 @@ void stuck_follow_free(struct stuck *s)
 	free(s);
 }
 
-/* ---- results of the looks */
+/* ---- results of the sampling passes */
 
 /* Threads that are stuck in one place. */
 struct place {
@@ -91,12 +91,12 @@ struct finding {
 	uint64_t pass, now_ns;
 	uint64_t alive_ns;   /* the watch has had a process since */
 	struct idmap places; /* wait_stack.place -> struct place */
-	struct place *first; /* of all, owned */
+	struct place *first; /* owned; all places */
 	struct stuck_found found;
 	int r;
 };
 
-/* Whether the watch is that of the thread, or one around it. */
+/* Whether the watch is the thread's own, or one above it. */
 static bool is_below(const struct finding *f, const struct stack_sample *h)
 {
 	const struct pinned_maps *pins = f->w->all->pins;
@@ -113,9 +113,9 @@ static bool is_below(const struct finding *f, const struct stack_sample *h)
 }
 
 /*
- * Whether the thread stands in a wait, and not in an idle one, nor in epoll, where a long poll is
- * none of a stall, since looks apart found it there;
- * and an earlier look of this watch, not long ago, did not: so it ran before.
+ * Whether the thread is stuck. It is in a wait, neither idle nor in epoll, where a long poll is no
+ * stall; samples a while apart found it there; and an earlier sample of this watch, not long ago,
+ * did not: so it ran before.
  */
 static bool is_stuck(const struct finding *f, const struct recorded_wait *w)
 {
@@ -244,7 +244,7 @@ void stuck_follow_check(struct stuck *s, const struct wait_recorder *waits, stru
 	}
 }
 
-/* Returns whether a rule of the watch asks for it. */
+/* Returns whether a rule of the watch requests it. */
 static bool is_asked(const struct watch *w)
 {
 	for (size_t b = 0; b < w->n_bindings; b++)

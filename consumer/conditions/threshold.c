@@ -7,13 +7,13 @@
 #include "shared/tools/macro.h"
 
 /*
- * Bound of a scanned history: ten points a window and some for a slow tick; windows reach 10 s, at
- * scans of 100 ms. It grows as needed: most scanned totals never grow, or only until their trigger
- * is open.
+ * Limit of a scanned history: ten points per window and some for a slow tick; windows reach 10 s,
+ * at scans of 100 ms. It grows as needed: most scanned totals never grow, or only until their
+ * trigger is open.
  */
 #define SCAN_POINTS 112
 
-/* Points a second apart: a window of 10 s, and more than one interval between drains. */
+/* Points one second apart: a window of 10 s, and more than one interval between drains. */
 #define TRIGGER_POINTS 16
 
 bool threshold_is(const struct threshold *t, const struct rule_when *when)
@@ -73,7 +73,7 @@ bool threshold_waits(const struct followed *f)
 	return false;
 }
 
-/* Makes room for the history. False when it has no memory for any. */
+/* Allocates the history. False if there is no memory for any history. */
 static bool make_room(struct followed_file *f, uint64_t now_ns)
 {
 	struct psi psi;

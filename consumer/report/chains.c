@@ -309,7 +309,10 @@ static void walk_thread(struct builder *b, uint32_t node, const struct part *par
 		add_ran(b, node, thread, rest_ns);
 }
 
-/* Whether a thread ended the wait, either directly or as a child whose exit sent the signal. */
+/*
+ * Whether a thread ended the wait, either directly or as a child that exited and so sent the
+ * signal.
+ */
 static bool is_by_thread(const struct long_wait *w)
 {
 	return w->end == LONG_WAIT_THREAD ||

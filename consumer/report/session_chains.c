@@ -176,7 +176,7 @@ struct chain_lines {
 	bool partial;
 };
 
-/* Returns the pool whose line covers the thread of a link; NULL: none. */
+/* Returns the pool with the line that covers the thread of a link; NULL: none. */
 static const struct thread_pool *find_pool(const struct chain_lines *l,
 					   const struct chain_link *link)
 {

@@ -183,7 +183,8 @@ static bool is_evidence_missing(const struct session_result *s, char reason[LEDG
 
 /*
  * Whether more than half of the stacks of one signal are broken; if so, writes the reason. A
- * program that ran nearly all the time has a few waits, whose stacks mean little for the session.
+ * program that ran nearly all the time has a few waits with stacks that mean little for the
+ * session.
  */
 static bool are_stacks_broken(const struct session_result *s, const struct session_digest *summary,
 			      char reason[LEDGER_REASON_BYTES])

@@ -9,7 +9,7 @@
 #include "consumer/sampling/sample_decode.h"
 #include "consumer/sampling/sample_record.h"
 
-/* Room for the deepest sample; the main thread is the only user. */
+/* Space for the deepest sample; only the main thread uses it. */
 static union {
 	struct stack_sample sample;
 	uint8_t room[sizeof(struct stack_sample) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame)];
@@ -33,8 +33,8 @@ static struct process *find_process(struct drain *d, const struct sample *record
 }
 
 /*
- * Records the kernel's report of one module. A build-id that is not the known one makes the kernel
- * be asked once more, because the sample may be older than the mapping; the second time the module
+ * Records the kernel's report of one module. If a build-id differs from the known one, the kernel
+ * is asked once more, because the sample may be older than the mapping; the second time the module
  * is retired, and the mappings of each process that has it are read again.
  */
 static void learn_build_id(struct drain *d, struct process *p, const struct sample_build_id *id)
@@ -51,9 +51,9 @@ static void learn_build_id(struct drain *d, struct process *p, const struct samp
 }
 
 /*
- * Records the build-ids of modules that this record shows, for samples that come without build-ids.
- * One reading of the mappings may show another file than was mapped when the sample was taken, so a
- * second reading has to confirm it.
+ * Records the build-ids of modules that this record shows, for samples that arrive without
+ * build-ids. One reading of the mappings may show another file than was mapped when the sample was
+ * taken, so a second reading has to confirm it.
  */
 static const struct mappings *learn_build_ids(struct drain *d, struct process *p,
 					      const struct sample *record)
@@ -71,8 +71,8 @@ static const struct mappings *learn_build_ids(struct drain *d, struct process *p
 }
 
 /*
- * Decodes a record. If an address lies in no mapping that was read, reads the mappings again,
- * because the process has mapped something since, and decodes the rest.
+ * Decodes a record. If an address is in no mapping that was read, reads the mappings again, because
+ * the process has mapped something since, and decodes the rest.
  */
 static void decode_sample(struct drain *d, struct process *p, const struct sample *record)
 {
@@ -98,9 +98,9 @@ static void decode_sample(struct drain *d, struct process *p, const struct sampl
 }
 
 /*
- * Decodes a record with the known mappings of its process: reads no mappings and makes no table for
- * it, which would cost far more than the look that found it asleep. With `asks` it has them read
- * later, together with those of others.
+ * Decodes a record with the known mappings of its process. Reads no mappings and makes no table for
+ * it: that would cost far more than the sample that found the thread asleep. With `asks`, has the
+ * mappings read later, together with those of other processes.
  */
 static void decode_known(struct drain *d, struct process *p, const struct sample *record, bool asks)
 {

@@ -63,9 +63,9 @@ void looks_drop(struct looks *l)
 }
 
 /*
- * The epoch changes where the next pass begins: a running pass would report the rest of its threads
- * in the new epoch, and the next would report them as unchanged, although its reader has not seen
- * them.
+ * The epoch changes when the next pass begins. If it changed now, a running pass would report the
+ * rest of its threads in the new epoch, and the next pass would report them as unchanged, although
+ * its reader has not seen them.
  */
 void looks_forget(struct looks *l)
 {
@@ -77,10 +77,12 @@ void looks_record(struct looks *l)
 	l->record = l->pins->looks_path && clock_mono_ns() >= l->record_due_ns;
 }
 
-/* Passes begin in the drains of a session, which come that often, and a little earlier or later. */
+/*
+ * Passes begin in the drains of a session, which run at the same interval, slightly early or late.
+ */
 #define SLACK_NS (5 * NSEC_PER_MSEC)
 
-/* Notes the cost of a pass of the recorder, and when the next one is due. */
+/* Records the cost of a pass of the recorder, and when the next one is due. */
 static void end_record(struct looks *l)
 {
 	uint64_t apart_ns = l->pass.cpu_ns * 1000 / LOOKS_RECORD_BUDGET_MILLI;
@@ -94,8 +96,8 @@ static void end_record(struct looks *l)
 }
 
 /*
- * Ends the pass. The next one is due so much later that passes take no more of a CPU than the
- * budget. One that was asked for does not count: the first of a session also reads mappings.
+ * Ends the pass. Schedules the next one late enough that passes use no more of a CPU than the
+ * budget. A pass on request does not count: the first pass of a session also reads mappings.
  */
 static void end_pass(struct looks *l, bool cut)
 {
@@ -105,7 +107,7 @@ static void end_pass(struct looks *l, bool cut)
 		close(l->fd);
 	l->fd = -1;
 	l->pass.cut = cut;
-	/* `looks` noted reports that were not read: the next pass reports all again. */
+	/* `looks` recorded reports that were not read: the next pass reports all threads again. */
 	l->forgets |= cut;
 	if (l->counts)
 		apart_ns = MAX(apart_ns, l->pass.cpu_ns * 1000 / l->permille);
@@ -115,7 +117,7 @@ static void end_pass(struct looks *l, bool cut)
 	l->calls->passed(l->context, &l->pass);
 }
 
-/* Returns how many passes would have begun by now if the last one had taken nothing. */
+/* Returns how many passes would have begun by now if the last one had taken no time. */
 static uint64_t count_skipped(const struct looks *l, uint64_t now_ns)
 {
 	uint64_t until_ns = MIN(now_ns, l->due_ns);
@@ -150,7 +152,7 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 	return l->fd >= 0;
 }
 
-/* The budget of the present stack. */
+/* Chooses the budget for the current stack. */
 static enum drain_effort choose_effort(struct looks *l)
 {
 	if (!l->pass.all)
@@ -158,7 +160,7 @@ static enum drain_effort choose_effort(struct looks *l)
 	return l->walked++ < LOOKS_RECORD_READS ? DRAIN_ASK : DRAIN_KNOWN;
 }
 
-/* Takes one whole record. False when it is not well formed: the rest of the pass makes no sense. */
+/* Takes one complete record. False if it is malformed: then the rest of the pass is useless. */
 static bool take_record(struct looks *l, const struct look_head *head)
 {
 	const struct look_record *record = (const struct look_record *)head;
@@ -183,7 +185,7 @@ static bool take_record(struct looks *l, const struct look_head *head)
 	return true;
 }
 
-/* Reads once more. 1, 0 at the end, or -errno. */
+/* Reads once more. Returns 1, 0 at the end, or -errno. */
 static int read_more(struct looks *l)
 {
 	ssize_t n;
@@ -200,7 +202,7 @@ static int read_more(struct looks *l)
 	return 1;
 }
 
-/* Takes the next record, reading if need be. 1, 0 at the end, or -errno. */
+/* Takes the next record, reading if needed. Returns 1, 0 at the end, or -errno. */
 static int take_next(struct looks *l)
 {
 	const struct look_head *head;

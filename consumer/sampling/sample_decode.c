@@ -11,7 +11,7 @@ static struct frame *user_of(struct stack_sample *sample)
 	return sample->frames + sample->kernel_frames;
 }
 
-/* Resolves one raw address. False when no mapping that was read contains it. */
+/* Resolves one raw address. False if no mapping that was read contains it. */
 static bool resolve_address(const struct mappings *maps, uint64_t address, struct frame *ret_frame)
 {
 	const struct mapping *m = mappings_find(maps, address);
@@ -25,9 +25,9 @@ static bool resolve_address(const struct mappings *maps, uint64_t address, struc
 }
 
 /*
- * Ends the chain before the first caller that lies in no executable mapping: it is no return
- * address, because code without frame pointers uses that register for data. The leaf stays: it is
- * the program's instruction pointer.
+ * Ends the chain before the first caller outside all executable mappings: it is no return address,
+ * because code without frame pointers uses that register for data. The leaf stays: it is the
+ * program's instruction pointer.
  */
 static void cut_chain(struct stack_sample *sample)
 {
@@ -40,7 +40,7 @@ static void cut_chain(struct stack_sample *sample)
 		}
 }
 
-/* Returns whether some frame's file has no known build-id yet. */
+/* Returns whether a frame's file has no known build-id yet. */
 static bool lacks_build_ids(struct stack_sample *sample)
 {
 	const struct frame *frames = user_of(sample);
@@ -64,7 +64,7 @@ static bool has_id(struct symbols *symbols, const struct module *m, const struct
 
 /*
  * Resolves the only frame of a walk by the build-id in the record: the walk ended at the leaf,
- * because the leaf lies in no range of the table or in an unconfirmed one.
+ * because the leaf is in no range of the table or in an unconfirmed one.
  */
 static void resolve_leaf(const struct sample_context *c, const struct mappings *maps,
 			 const struct sample *record, struct frame *leaf)
@@ -85,9 +85,9 @@ static void resolve_leaf(const struct sample_context *c, const struct mappings *
 }
 
 /*
- * Resolves those of the first `count` frames that have no module yet. True when `maps` lacks some.
- * A leaf with SAMPLE_LEAF_CHANGED is left as it is: its file is not the table's, and only the
- * kernel knows it.
+ * Resolves those of the first `count` frames that have no module yet. True if `maps` lacks some. A
+ * leaf with SAMPLE_LEAF_CHANGED stays as it is: its file is not the table's, and only the kernel
+ * knows it.
  */
 static bool resolve_frames(const struct mappings *maps, const struct sample *record, uint16_t count,
 			   struct frame *frames)
@@ -107,7 +107,7 @@ static bool resolve_frames(const struct mappings *maps, const struct sample *rec
 	return missing;
 }
 
-/* Cuts the chain before an unresolved frame; asks for build-ids that are still unknown. */
+/* Cuts the chain before an unresolved frame; requests build-ids that are still unknown. */
 static void finish_chain(const struct sample_context *c, bool missing, struct stack_sample *sample,
 			 struct sample_asks *asks)
 {
@@ -122,8 +122,8 @@ static void finish_chain(const struct sample_context *c, bool missing, struct st
 }
 
 /*
- * Returns how a walk ended, with two facts that the kernel side does not report: whether the table
- * left mappings out, and whether the last step followed the frame pointer.
+ * Returns how a walk ended, including two facts that the kernel side does not report: whether the
+ * table omitted mappings, and whether the last step followed the frame pointer.
  */
 static enum unwind_end end_of_walk(const struct walk_table *table, const struct sample *record)
 {
@@ -137,8 +137,8 @@ static enum unwind_end end_of_walk(const struct walk_table *table, const struct 
 }
 
 /*
- * Decodes a record that carries addresses only. The frames of a walked stack lie in the mappings
- * from which its table was made, those of any other stack in the process's mappings.
+ * Decodes a record with addresses only. The frames of a walked stack are in the mappings from which
+ * its table was made; the frames of any other stack are in the process's mappings.
  */
 static void decode_addresses(const struct sample_context *c, const struct sample *record,
 			     struct stack_sample *sample, struct sample_asks *asks)
@@ -171,7 +171,7 @@ void sample_decode_missing(const struct sample_context *c, const struct mappings
 {
 	uint16_t count = sample->user_frames;
 
-	/* Of a walked stack only the leaf may lie outside the table's mappings. */
+	/* In a walked stack only the leaf may be outside the table's mappings. */
 	if (record->flags & SAMPLE_UNWOUND && count > 1)
 		count = 1;
 	if (fresh)
@@ -224,7 +224,7 @@ static void decode_ids(const struct sample_context *c, const struct sample *reco
 }
 
 /*
- * Keeps the addresses as they are: without an entry in the process table nothing is known of the
+ * Keeps the addresses as they are: without an entry in the process table nothing is known about the
  * process.
  */
 static void decode_unknown(const struct sample *record, struct stack_sample *sample)

@@ -17,7 +17,7 @@ bool sample_record_valid(const void *record, size_t bytes, uint32_t slots, uint3
 			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0) +
 			    (s->flags & SAMPLE_WAKER ? sizeof(struct sample_waker) : 0))
 		return false;
-	/* No number of a system call is negative. */
+	/* System call numbers are never negative. */
 	if (s->call > INT32_MAX && s->call < ACCOUNT_CALL_COMPAT)
 		return false;
 	if (s->flags & SAMPLE_UNWOUND && s->stop_reason >= UNWIND_END_COUNT_)

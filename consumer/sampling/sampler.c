@@ -15,11 +15,12 @@
 #include "shared/tools/macro.h"
 
 /*
- * Steps in which the CPUs' events get different phases: at most this many timer turns of the loop.
+ * Number of steps in which the CPUs' events get different phases: at most this many timer
+ * iterations of the loop.
  */
 #define SPREAD_STEPS 10
 
-/* Whether the loader's own events tick always: then the consumer opens none. */
+/* Whether the loader's own events always tick: then the consumer opens none. */
 static bool is_always(const struct sampler *s)
 {
 	return s->pins->abi.cpus_sampled > 0;
@@ -89,8 +90,8 @@ static bool keep_event(struct sampler *s, size_t *at, uint32_t cpu, struct cpu_e
 }
 
 /*
- * Keeps, opens and closes events so that `cpus` have them; true when it opened one. s->why has the
- * reason of a missing one.
+ * Keeps, opens and closes events so that `cpus` have them; true if it opened one. s->why has the
+ * reason for a missing event.
  */
 static bool merge_events(struct sampler *s, const uint32_t *cpus, size_t n, struct cpu_event *fresh)
 {
@@ -135,7 +136,7 @@ static void fill_numbers(void *context, struct jsonw *w)
 }
 
 /*
- * Writes one line when events are missing and one when all are there again. Writes none while the
+ * Writes one line when events are missing and one when all have returned. Writes none while the
  * broker may still be starting: the consumer asks again when the broker answers, and after its
  * start time at the next drain.
  */
@@ -157,8 +158,8 @@ static void say_missing(struct sampler *s)
 }
 
 /*
- * Ends the spread on all CPUs and sets the divisor back. During the spread the capture's events run
- * as well, for more than a period if the loop is held up. The divisor is set for their rate, so the
+ * Ends the spread on all CPUs and resets the divisor. During the spread the capture's events run as
+ * well, for more than a period if the loop is held up. The divisor is set for their rate, so the
  * recorder may miss a tick, but no tick counts for too much time.
  */
 static void end_spread(struct sampler *s)
@@ -228,7 +229,7 @@ void sampler_look(struct sampler *s)
 
 /*
  * Switches every event to the needed rate. Closes an event that the kernel refuses to switch: no
- * tick is better than one of wrong weight.
+ * tick is better than a tick of wrong weight.
  */
 static void switch_rates(struct sampler *s)
 {
@@ -250,7 +251,7 @@ static void on_rest_over(void *context, uint32_t events)
 	close_events(context);
 }
 
-/* Stops the events and closes them later; at once when one does not stop. */
+/* Stops the events and closes them later; closes them at once if one does not stop. */
 static void begin_rest(struct sampler *s)
 {
 	bool stopped = s->n_events > 0 && loop_timer(s->loop, on_rest_over, s, &s->rest) == 0 &&
@@ -265,7 +266,7 @@ static void begin_rest(struct sampler *s)
 		close_events(s);
 }
 
-/* Starts the events that rest. */
+/* Starts the stopped events. */
 static void end_rest(struct sampler *s)
 {
 	loop_remove(TAKE_PTR(s->rest));

@@ -8,7 +8,7 @@ static const char *const by_names[] = {
 	[SAMPLER_ALWAYS] = "always",
 };
 
-/* Returns the rate of the running events in thousandths of a hertz; 0 when none runs. */
+/* Returns the rate of the running events in thousandths of a hertz; 0 if none runs. */
 static uint64_t rate_milli_hz(const struct sampler *s)
 {
 	uint64_t hz = s->pins->abi.hz * 1000ULL;

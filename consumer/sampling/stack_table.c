@@ -49,8 +49,8 @@ void stack_table_done(struct stack_table *s)
 }
 
 /*
- * Returns whether an owner of `charged` bytes may take `more`: no more than it leaves to the
- * others.
+ * Returns whether an owner of `charged` bytes may take `more`: its total may not exceed the space
+ * it leaves to the others.
  */
 static bool has_room(struct stack_budget *b, size_t charged, size_t more)
 {
@@ -82,7 +82,7 @@ void stack_table_give_budget(struct stack_budget *b, size_t bytes)
 		__atomic_sub_fetch(&b->used_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Takes the growth of the table from the budget. */
+/* Charges the growth of the table to the budget. */
 static void charge_growth(struct stack_table *s)
 {
 	size_t bytes = s->bytes + s->space * sizeof(struct stack *) + idmap_bytes(&s->by_hash) +
@@ -100,7 +100,7 @@ static uint64_t mix_word(uint64_t hash, uint64_t word)
 	return hash ^ (hash >> 29);
 }
 
-/* The lock of a sample with SAMPLE_WAKER; of others the member may hold anything. */
+/* The lock of a sample with SAMPLE_WAKER; in other samples the member may hold anything. */
 static uint64_t lock_address_of(const struct stack_sample *sample)
 {
 	return sample->flags & SAMPLE_WAKER ? sample->lock.address : 0;

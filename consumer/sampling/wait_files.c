@@ -8,17 +8,17 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/path_text.h"
 
-#define DEVICE_MINOR_BITS 20  /* of the kernel's dev_t */
+#define DEVICE_MINOR_BITS 20  /* of the minor number in the kernel's dev_t */
 #define SAYS_BYTES	  128 /* of a path in a sentence */
 
-/* Before a path that does not begin at a root. */
+/* Prefix of a path that does not begin at a root. */
 static const char *const begins[LOOK_PATH_ENDS_] = {
 	[LOOK_PATH_WHOLE] = "",
 	[LOOK_PATH_DETACHED] = "(unreachable)",
 	[LOOK_PATH_DEEP] = "[...]",
 };
 
-/* Why there is no path, or a part of one. */
+/* Reason for a missing or partial path. */
 static const char *const reasons[LOOK_PATH_ENDS_] = {
 	[LOOK_PATH_DETACHED] = "its file system is mounted nowhere any more, or has no names",
 	[LOOK_PATH_DEEP] = "it has more names than are read",
@@ -77,7 +77,7 @@ int wait_files_say(const struct look_on *on, char *text, size_t space)
 	return snprintf(text, space, " on the file %s%s", cut, on->deleted ? " (deleted)" : "");
 }
 
-/* Writes the path, and its last part in whole. */
+/* Writes the path, with its last part always complete. */
 static void write_path(const struct look_on *on, const char *path, size_t bytes, struct jsonw *w)
 {
 	const char *slash = memrchr(path, '/', bytes);

@@ -5,7 +5,7 @@
 
 #include "shared/tools/macro.h"
 
-#define WAIT_FILE WAIT_KIND_COUNT_ /* the descriptor decides */
+#define WAIT_FILE WAIT_KIND_COUNT_ /* the descriptor decides the kind */
 
 #if defined(__x86_64__)
 #define WAIT_CALL(name, x86, arm64, kind) [x86] = WAIT_##kind + 1,
@@ -20,7 +20,7 @@ static const uint8_t of_call[] = {
 #include "shared/abi/wait_calls.def"
 };
 
-/* Time accounts and looks have the same kinds in the same order. */
+/* Time accounts and off-CPU samples have the same kinds in the same order. */
 #define WAIT_KIND(id, json, idle, help)                                  \
 	_Static_assert((int)ACCOUNT_##id == (int)WAIT_##id + ACCOUNT_IO, \
 		       "a kind of wait is not a part of a time account");

@@ -19,7 +19,7 @@ void wait_numbers_add(struct look_on *item, const struct look_on *on)
 	item->longest_ns = MAX(item->longest_ns, on->longest_ns);
 }
 
-/* Of a timer that does not run, or was not found, only the clock is known. */
+/* For a timer that does not run, or was not found, only the clock is known. */
 static void write_timer(const struct look_on *on, struct jsonw *w)
 {
 	static const char *const clocks[] = {

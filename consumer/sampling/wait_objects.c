@@ -42,8 +42,8 @@ static bool is_unix(const struct look_on *on)
 }
 
 /*
- * Whether it is a server's end of a connection, also after wait_objects_plain, which leaves the
- * port out. A socket of UDP that is not connected receives from any sender.
+ * Whether it is a server's end of a connection, also after wait_objects_plain, which omits the
+ * port. An unconnected UDP socket receives from any sender.
  */
 static bool is_served(const struct look_on *on)
 {
@@ -74,7 +74,7 @@ bool wait_objects_is_idle_set(const struct look_on *on)
 	return is_set(on) && !wait_objects_is_asked(on) && !on->cut && !on->unix_opened;
 }
 
-/* Copies the known members of a unix socket. Of a server's end its clients are all alike. */
+/* Copies the known members of a unix socket. For a server's end, all its clients are alike. */
 static void copy_unix(struct look_on *to, const struct look_on *on)
 {
 	to->end = on->end;
@@ -85,7 +85,7 @@ static void copy_unix(struct look_on *to, const struct look_on *on)
 	memcpy(to->peer_comm, on->peer_comm, sizeof(to->peer_comm) - 1);
 }
 
-/* Of a set: the kinds of its members, the peer, and its reported unix socket. */
+/* Keeps of a set: the kinds of its members, the peer, and its reported unix socket. */
 static struct look_on plain_set(const struct look_on *on)
 {
 	struct look_on n = { .kind = on->kind };
@@ -96,7 +96,7 @@ static struct look_on plain_set(const struct look_on *on)
 	if (!wait_objects_is_asked(on))
 		return n;
 	n.family = on->family;
-	n.asked = n.family == AF_UNIX; /* without a port it is the only sign of this */
+	n.asked = n.family == AF_UNIX; /* without a port it is the only sign of a request */
 	n.protocol = on->protocol;
 	n.peer_port = on->peer_port;
 	memcpy(n.peer, on->peer, sizeof(n.peer));
@@ -156,7 +156,7 @@ static bool is_counted(const struct look_on *on)
 	return is_set(on) || is_unix(on) || on->kind == LOOK_ON_TIMER;
 }
 
-/* Keeps the largest counts of a set. A set without a request has no peer, and no counts of it. */
+/* Keeps the largest counts of a set. A set without a request has no peer, and no counts for it. */
 static void add_counts(struct look_on *item, const struct look_on *on)
 {
 	if (item->kind == LOOK_ON_TIMER)
@@ -177,7 +177,7 @@ static void add_counts(struct look_on *item, const struct look_on *on)
 	item->longest_ns = MAX(item->longest_ns, on->longest_ns);
 }
 
-/* Whether it is known since when an answer is owed. Unix sockets and UDP keep no times. */
+/* Whether it is known since when the answer is due. Unix sockets and UDP keep no times. */
 static bool knows_since(const struct look_on *on)
 {
 	return on->family != AF_UNIX && on->protocol != IPPROTO_UDP;
@@ -208,7 +208,7 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 			add_counts(&o->items[number - 1], on);
 		return (uint32_t)number;
 	}
-	/* An object with the hash of another one's name is left out, and not taken for it. */
+	/* An object with the hash of another one is left out instead of being confused with it. */
 	if (number) {
 		o->left_out++;
 		return 0;
@@ -264,7 +264,7 @@ bool wait_objects_is_idle(uint8_t state, const struct look_on *on)
 	       (state == WAIT_BLOCKED + WAIT_SOCKET && on && is_served(on));
 }
 
-/* Makes "10.0.0.5:5432" or "[::1]:80"; false: it is no address. */
+/* Makes "10.0.0.5:5432" or "[::1]:80"; false if it is no address. */
 static bool make_address(const struct look_on *on, const uint8_t *address, uint16_t port,
 			 char all[ADDRESS_BYTES])
 {
@@ -289,7 +289,7 @@ static void write_address(struct jsonw *w, const char *key, const struct look_on
 		jsonw_string(w, key, all);
 }
 
-/* Writes "the unix socket /run/x.sock (cart)", where nothing is known "a unix socket". */
+/* Writes "the unix socket /run/x.sock (cart)", or "a unix socket" if nothing is known. */
 static int say_unix(const struct look_on *on, char *text, size_t space)
 {
 	return snprintf(text, space, "%s unix socket%s%s%s%.*s%s", on->path[0] ? "the" : "a",
@@ -342,7 +342,7 @@ int wait_objects_say(const struct look_on *on, char *text, size_t space)
 	}
 }
 
-/* Writes the name, or the number where it has none. */
+/* Writes the name, or the number if it has no name. */
 static void write_number(struct jsonw *w, const char *key, const char *name, unsigned int number)
 {
 	char text[16];
@@ -351,7 +351,10 @@ static void write_number(struct jsonw *w, const char *key, const char *name, uns
 	jsonw_string(w, key, name ? name : text);
 }
 
-/* Writes the known members of a unix socket: its own, or those of the one that its set reported. */
+/*
+ * Writes the known members of a unix socket: its own members, or those of the socket that its set
+ * reported.
+ */
 static void write_unix(const struct look_on *on, struct jsonw *w)
 {
 	static const char *const ends[] = {
@@ -432,7 +435,7 @@ static void write_asked(const struct look_on *on, struct jsonw *w)
 		jsonw_u64(w, "longest_ms", on->longest_ns / NSEC_PER_MSEC);
 }
 
-/* Counts and times are of the look that found most. */
+/* Counts and times are those of the sample that found most. */
 static void write_set(const struct look_on *on, struct jsonw *w)
 {
 	if (wait_objects_is_asked(on))

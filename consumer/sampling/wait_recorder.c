@@ -7,7 +7,7 @@
 
 #define THREADS_MAX 65536
 
-/* Losses as near to each other are counted together. */
+/* Losses closer together than this are counted together. */
 #define LOSSES_APART_NS (LOOKS_RECORD_EVERY_NS - NSEC_PER_SEC)
 
 void wait_recorder_init(struct wait_recorder *r, size_t max_bytes)
@@ -90,7 +90,7 @@ static void evict_oldest(struct wait_recorder *r)
 	drop_oldest(r);
 }
 
-/* The wait is over. It is kept, or (of a session) dropped. */
+/* The wait is over. Keeps it, or drops it if it belongs to a session. */
 static void end_wait(struct wait_recorder *r, struct recorded_wait *w, uint64_t to_ns, bool keep)
 {
 	idmap_remove(&r->threads, w->tid);
@@ -108,7 +108,7 @@ static void end_wait(struct wait_recorder *r, struct recorded_wait *w, uint64_t 
 	r->over++;
 }
 
-/* Returns a new open wait of the thread with that stack; NULL without room. */
+/* Returns a new open wait of the thread with this stack; NULL without space. */
 static struct recorded_wait *add_wait(struct wait_recorder *r, const struct look_seen *seen)
 {
 	struct recorded_wait *w;
@@ -132,7 +132,7 @@ static struct recorded_wait *add_wait(struct wait_recorder *r, const struct look
 	return w;
 }
 
-/* Returns whether the look found the thread of `w` in the same wait. */
+/* Returns whether the sample found the thread of `w` in the same wait. */
 static bool goes_on(const struct recorded_wait *w, const struct look_seen *seen)
 {
 	const struct stack_sample *was = &w->stack->sample, *is = seen->sample;
@@ -142,7 +142,7 @@ static bool goes_on(const struct recorded_wait *w, const struct look_seen *seen)
 	       was->epoch == is->epoch;
 }
 
-/* The same wait was walked again: better, or by another table. */
+/* The same wait was unwound again: better, or by another table. */
 static void replace_stack(struct wait_recorder *r, struct recorded_wait *w,
 			  const struct look_seen *seen)
 {

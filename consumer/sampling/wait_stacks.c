@@ -34,10 +34,7 @@ static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-/*
- * Fills `plain`, all bytes 0 before, with the members that the stacks of two threads have in
- * common.
- */
+/* Fills `plain`, which is zeroed, with the members that the stacks of two threads share. */
 static void make_plain(const struct stack_sample *h, struct stack_sample *plain)
 {
 	plain->start_ns = h->start_ns;
@@ -82,7 +79,7 @@ static size_t bytes_of(const struct stack_sample *sample)
 	return offsetof(struct wait_stack, sample) + stack_sample_bytes(sample);
 }
 
-/* Both are plain. */
+/* Compares two plain samples. */
 static bool is_same(const struct stack_sample *a, const struct stack_sample *b)
 {
 	return a->start_ns == b->start_ns && a->tgid == b->tgid && a->slot == b->slot &&
@@ -157,7 +154,7 @@ void wait_stacks_drop(struct wait_stacks *s, struct wait_stack *stack)
 	if (first == stack && !stack->next)
 		idmap_remove(&s->by_hash, stack->hash);
 	else if (first == stack)
-		/* Replaces the entry, which takes no memory. */
+		/* Replaces the entry, which needs no memory. */
 		(void)idmap_put(&s->by_hash, stack->hash, stack->next);
 	while (at && at != stack && at->next != stack)
 		at = at->next;

@@ -13,7 +13,7 @@ void held_triggers_add(struct held_triggers *h, const struct trigger_reason *rea
 	h->count++;
 	if (reason->kind != TRIGGER_PRESSURE)
 		return;
-	/* Readings overlap where a scan follows the pressure, or rules have several thresholds. */
+	/* Readings overlap if a scan follows the pressure, or if rules have several thresholds. */
 	from_us = MAX(h->counted_us, reason->before.some.total_us);
 	to_us = MAX(from_us, reason->now.some.total_us);
 	h->largest_ms = MAX(h->largest_ms, reason->stall_ms);

@@ -5,7 +5,7 @@
 
 #define KIB 1024u
 
-/* Returns the owner's budget; else one that has not been used for an hour, or the last. */
+/* Returns the owner's budget; else a budget that has not been used for an hour, or the last one. */
 static struct budget *find_budget(struct line_bytes *b, uint64_t owner, uint64_t now_ns)
 {
 	size_t idle = LINE_BYTES_OWNERS;

@@ -21,7 +21,7 @@
  */
 #define SETTLE_NS (50 * NSEC_PER_MSEC)
 
-/* For so long it waits for the paths of cgroups that its signals ask for at the end. */
+/* How long it waits for the cgroup paths that its signals request at the end. */
 #define NAMES_NS NSEC_PER_SEC
 
 void sessions_init(struct sessions *all, const struct signal_host *host, struct sampler *sampler,
@@ -125,7 +125,7 @@ static struct session **find_free(struct sessions *all)
 	return NULL;
 }
 
-/* Compares with the facts before: in the pre-roll, and where the onset began. */
+/* Compares with earlier facts: in the pre-roll, and at the beginning of the onset. */
 static void begin_facts(const struct sessions *all, struct session_result *r,
 			const struct session_start *start)
 {
@@ -236,7 +236,7 @@ struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint
 	return NULL;
 }
 
-/* Returns the rule of the set that has the name and content of `rule`, or NULL. */
+/* Returns the rule of the set with the name and content of `rule`, or NULL. */
 static const struct rule *find_same(const struct rules *rules, const struct rule *rule)
 {
 	const struct rule *same = rule ? rules_find(rules, rule->name) : NULL;
@@ -258,7 +258,9 @@ void sessions_rebind(struct sessions *all, const struct rules *fresh)
 		struct session *s = all->running[i];
 		const struct rule *same = s ? find_same(fresh, s->result->rule) : NULL;
 
-		/* The result keeps its own set: a rule that is gone there is no process's any more.
+		/*
+		 * The result keeps its own set: no process matches a rule that is gone in the new
+		 * set.
 		 */
 		if (s)
 			s->target.rule = same ? same : s->result->rule;
@@ -324,7 +326,7 @@ static void read_pressure_end(struct session_result *r)
 	r->reason.pressure_fd = NULL;
 }
 
-/* Returns how long it waits for its samples and looks. */
+/* Returns how long it waits for its samples and sampling passes. */
 static uint64_t find_settle_ns(const struct session *s)
 {
 	uint64_t ns = SETTLE_NS;

@@ -5,8 +5,9 @@
 #include "shared/tools/macro.h"
 
 /*
- * Returns how much of the pre-roll the stall was in: what the trigger measured. A request for a
- * session comes after some seconds of late answers: what is older than half of it counts as calm.
+ * Returns how much of the pre-roll the stall covers: the time that the trigger measured. A request
+ * for a session arrives after some seconds of late answers: the older half of the pre-roll counts
+ * as baseline.
  */
 static uint32_t onset_of(const struct trigger_reason *reason, uint32_t pre_ms)
 {

@@ -9,8 +9,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * From so many expected ticks on, the ticks that came are compared with them: from EXPECTED_SOME on
- * for a large gap, from EXPECTED_MANY on for these shares.
+ * From this many expected ticks on, the actual ticks are compared with the expected: from
+ * EXPECTED_SOME on for a large gap, from EXPECTED_MANY on for these shares.
  */
 #define EXPECTED_SOME	  40
 #define EXPECTED_MANY	  200
@@ -122,8 +122,8 @@ const char *ledger_verdict_name(enum verdict verdict)
 }
 
 /*
- * Returns whether fewer ticks came than the CPU time calls for. Few ticks prove little: timers of
- * virtual machines come late.
+ * Returns whether there were fewer ticks than the CPU time requires. Few ticks prove little: timers
+ * of virtual machines are late.
  */
 static bool lacks_ticks(uint64_t attempted, uint64_t expected)
 {

@@ -12,7 +12,7 @@ static struct neighbour_row *row_at(void *items, size_t i, const struct neighbou
 	return (struct neighbour_row *)(void *)((char *)items + i * kind->bytes);
 }
 
-/* What is one row has 0. */
+/* Returns 0 for elements of one row. */
 static int compare_rows(const void *a, const void *b, const struct neighbour_rows_kind *kind)
 {
 	const struct neighbour_row *x = a, *y = b;
@@ -22,7 +22,7 @@ static int compare_rows(const void *a, const void *b, const struct neighbour_row
 	return kind->compare_kind ? kind->compare_kind(a, b) : 0;
 }
 
-/* The largest of a row comes first. */
+/* Sorts the largest element of a row first. */
 static int compare_within(const void *a, const void *b, void *context)
 {
 	const struct neighbour_rows_kind *kind = context;
@@ -31,7 +31,7 @@ static int compare_within(const void *a, const void *b, void *context)
 	return order ? order : kind->compare(a, b);
 }
 
-/* Makes one element of all that are one row. Returns how many there are. */
+/* Merges all elements of each row into one. Returns the number of rows. */
 static size_t add_up(void *items, size_t count, const struct neighbour_rows_kind *kind)
 {
 	size_t n = 0;

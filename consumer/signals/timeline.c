@@ -10,7 +10,10 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Widths that a person can count with. Looks come 50 ms apart: narrower ones would be empty. */
+/*
+ * Widths that a person can count with. Off-CPU samples are 50 ms apart: narrower slots would be
+ * empty.
+ */
 static const uint32_t widths_ms[] = { 50, 100, 200, 500, 1000, 2000 };
 
 static uint32_t count_slots(uint32_t ms, uint32_t width_ms)
@@ -70,7 +73,7 @@ static uint64_t hash_pool(const struct stack_sample *h, const char *name)
 	return hash ? hash : 1;
 }
 
-/* Adds a pool that is not there; NULL without room. */
+/* Adds a missing pool; NULL without space. */
 static struct timeline_pool *add_pool(struct timeline *t, const struct stack_sample *h,
 				      const char name[COMM_BYTES], uint64_t hash)
 {
@@ -108,7 +111,7 @@ struct timeline_pool *timeline_pool(struct timeline *t, const struct stack_sampl
 	return pool ? pool : &t->rest;
 }
 
-/* Returns the row, made if need be; NULL without room. */
+/* Returns the row, creating it if needed; NULL without space. */
 static uint64_t *get_row(struct timeline *t, struct timeline_pool *pool, enum account_part part)
 {
 	bool is_rest = pool == &t->rest;

@@ -18,7 +18,7 @@ static struct budget *budget_of_rule(const struct capture_budget *b)
 	return &b->set->budgets[b->rule - b->set->rules->rules];
 }
 
-/* Returns the rest of the rule's budget, or the owner's part of it, whichever is more. */
+/* Returns the rest of the rule's budget or the owner's share of it, whichever is more. */
 static uint64_t rule_left_ms(const struct capture_budget *b, uint64_t at_ns)
 {
 	uint64_t max_ms = (uint64_t)b->rule->budget_s * MSEC_PER_SEC;
@@ -40,14 +40,17 @@ uint64_t capture_budget_left_ms(const struct capture_budget *b, uint64_t at_ns,
 	return MIN(rule_ms, left_ms);
 }
 
-/* What was spent counts by the minute, so budgets leave more only at the turn of a minute. */
+/*
+ * Spending is counted by the minute, so more budget becomes available only at the start of a
+ * minute.
+ */
 uint64_t capture_budget_retry_ms(const struct capture_budget *b, uint64_t now_ns)
 {
 	const uint64_t minute_ns = 60 * NSEC_PER_SEC;
 	uint64_t from_ns = now_ns / minute_ns * minute_ns, low = 1, high = MINUTES;
 	const struct capture_limit *limit;
 
-	/* The later, the more is left; after an hour all is. */
+	/* More budget is left at later times; after an hour all of it is. */
 	while (low < high) {
 		uint64_t middle = (low + high) / 2, at_ns = from_ns + middle * minute_ns;
 

@@ -17,7 +17,7 @@
 #define QUIET_MIN_NS (10 * NSEC_PER_SEC)
 #define QUIET_MAX_NS (60 * NSEC_PER_SEC)
 
-/* Least time between two looks at all entries. */
+/* Least time between two checks of all entries. */
 #define LOOK_EVERY_NS NSEC_PER_SEC
 
 #define DROP_AT_ONCE 64
@@ -27,7 +27,7 @@ static uint64_t cooldown_ns(const struct rule *rule)
 	return rule ? rule->cooldown_ms * NSEC_PER_MSEC : 0;
 }
 
-/* Returns when a line about the entry may follow its last one; 0: at once. */
+/* Returns when the next line about the entry may be written; 0: at once. */
 static uint64_t quiet_until_ns(const struct cooldown *e)
 {
 	uint64_t quiet_ns = MAX(cooldown_ns(e->rule), (uint64_t)QUIET_MIN_NS);
@@ -35,7 +35,7 @@ static uint64_t quiet_until_ns(const struct cooldown *e)
 	return e->said_ns ? e->said_ns + MIN(quiet_ns, (uint64_t)QUIET_MAX_NS) : 0;
 }
 
-/* Returns when the entry, if it holds no sums, is of no more use. */
+/* Returns when the entry, if it holds no sums, is no longer needed. */
 static uint64_t over_ns(const struct cooldown *e)
 {
 	uint64_t cool_ns = e->session ? e->stop_ns + cooldown_ns(e->rule) : 0;
@@ -89,7 +89,7 @@ static void drop_entry(struct cooldowns *all, struct cooldown *e, uint64_t now_n
 }
 
 /*
- * Drops the entries for which `is_over` holds: some at a time, because the table must not change
+ * Drops the entries for which `is_over` is true: a few at a time, because the table must not change
  * while it is iterated.
  */
 static void drop_where(struct cooldowns *all,
@@ -109,7 +109,7 @@ static void drop_where(struct cooldowns *all,
 	} while (n == DROP_AT_ONCE);
 }
 
-/* Makes room in a full table: drops the entry that is over first. */
+/* Frees an entry in a full table: drops the entry that expires first. */
 static void drop_first(struct cooldowns *all, uint64_t now_ns)
 {
 	struct cooldown *e, *first = NULL;
@@ -127,7 +127,7 @@ static struct cooldown *find_entry(const struct cooldowns *all, const struct coo
 	return idmap_get(&all->by_key, hash_of_key(key));
 }
 
-/* Finds the entry of the key or makes it. NULL without memory. */
+/* Finds or creates the entry of the key. NULL without memory. */
 static struct cooldown *get_entry(struct cooldowns *all, const struct cooldown_key *key,
 				  uint64_t now_ns)
 {
@@ -151,13 +151,16 @@ static struct cooldown *get_entry(struct cooldowns *all, const struct cooldown_k
 	return e;
 }
 
-/* Returns by how much the stall has grown since it is compared with the session's. */
+/* Returns the growth of the stall since the comparison with the session's stall began. */
 static uint64_t grown_us(const struct cooldown *e, const struct trigger_reason *reason)
 {
 	return psi_growth_us(&e->from, &reason->now, reason->when.full);
 }
 
-/* Returns whether that growth is denser than the session's stall by COOLDOWN_DENSER. */
+/*
+ * Returns whether this growth per time is at least COOLDOWN_DENSER times that of the session's
+ * stall.
+ */
 static bool is_denser(const struct cooldown *e, const struct trigger_reason *reason,
 		      uint64_t now_ns)
 {
@@ -174,8 +177,8 @@ static void compare_from(struct cooldown *e, const struct psi *from, uint64_t fr
 }
 
 /*
- * Returns whether the stall is several times as large as that of the session. Where it has not been
- * denser, the comparison begins anew: with the time that this trigger measured, or after it.
+ * Returns whether the stall is several times as large as the session's stall. If it has not been
+ * denser so far, the comparison restarts: with the time that this trigger measured, or after it.
  */
 static bool is_larger(struct cooldown *e, const struct trigger_reason *reason, uint64_t now_ns)
 {
@@ -214,7 +217,7 @@ bool cooldown_holds(struct cooldowns *all, const struct cooldown_key *key,
 	return true;
 }
 
-/* Has the timer fire when these sums are due. */
+/* Schedules the timer for the time when these sums are due. */
 static void set_due(struct cooldowns *all, uint64_t due_ns, uint64_t now_ns)
 {
 	if (!all->timer || (all->due_ns && all->due_ns <= due_ns))

@@ -13,7 +13,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Of the running sessions, one owner may have this many. */
+/* One owner may have this many of the running sessions. */
 #define SESSIONS_OF_ONE (SESSIONS_MAX * 3 / 4)
 
 static const struct ruleset *rules_of(const struct triggers *t)
@@ -21,7 +21,7 @@ static const struct ruleset *rules_of(const struct triggers *t)
 	return t->log->active->set;
 }
 
-/* Whose budgets a session of `rule` (of the set in force, or NULL) uses. */
+/* Returns the budgets that a session of `rule` (of the set in force, or NULL) uses. */
 static struct capture_budget budget_of(const struct triggers *t, const struct rule *rule,
 				       struct owner *owner)
 {
@@ -41,7 +41,7 @@ static bool has_many_sessions(const struct triggers *t, const struct owner *owne
 	return running >= SESSIONS_OF_ONE;
 }
 
-/* Returns how long the session is to last, before any budget. */
+/* Returns the wanted length of the session, before any budget. */
 static uint32_t wanted_ms(const struct trigger *trigger)
 {
 	if (trigger->during_ms)
@@ -63,12 +63,12 @@ static struct cooldown_key key_of(const struct trigger *trigger)
 struct plan {
 	uint32_t during_ms;
 	const char *during_reason; /* why it is shorter than wanted, or NULL */
-	uint64_t broken;	   /* the session with the cooldown that it breaks, or 0 */
+	uint64_t broken;	   /* the session that has the cooldown which this one breaks, or
+				    * 0 */
 };
 
 /*
- * Fits the session into its budgets. False when they leave nothing: *held has the kind and the
- * time.
+ * Fits the session into its budgets. False if they leave nothing: *held has the kind and the time.
  */
 static bool plan_length(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
 			struct plan *plan, struct trigger_held *held)
@@ -192,7 +192,7 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 	w->session = s;
 	w->sessions++;
 	tell_count(t);
-	schedule_drain_soon(t->schedule); /* the first look is of the moment of the trigger */
+	schedule_drain_soon(t->schedule); /* the first sample shows the moment of the trigger */
 	cooldown_flush(&t->cooldowns, &key, now_ns);
 	if (trigger->reason.kind == TRIGGER_PRESSURE)
 		trigger_events_pressure(t->log, trigger, s->result->id, plan.broken);
@@ -211,8 +211,7 @@ void trigger_hold(struct triggers *t, const struct trigger *trigger,
 	hold_trigger(t, trigger, held, clock_mono_ns());
 }
 
-/* Begins the cooldown of an ended session, and corrects its budgets. `rule`: NULL when it is gone.
- */
+/* Begins the cooldown of an ended session, and corrects its budgets. `rule`: NULL if it is gone. */
 static void settle_session(struct triggers *t, const struct session *s, const struct rule *rule)
 {
 	const struct session_result *r = s->result;
@@ -229,7 +228,7 @@ static void settle_session(struct triggers *t, const struct session *s, const st
 		cooldown_begin(&t->cooldowns, &key, r);
 }
 
-/* Returns the rule of the set in force that has the name of the session's. */
+/* Returns the rule of the set in force with the name of the session's rule. */
 static const struct rule *rule_of(const struct triggers *t, const struct session *s)
 {
 	const struct rule *rule = s->result->rule;
@@ -237,7 +236,7 @@ static const struct rule *rule_of(const struct triggers *t, const struct session
 	return rule && rules_of(t) ? rules_find(rules_of(t)->rules, rule->name) : NULL;
 }
 
-/* Sets the watch back to the recorder. */
+/* Returns the watch to the recorder. */
 static void release_watch(struct watch *w, const struct session *s)
 {
 	const struct facts_phases *facts = s->result->facts;

@@ -4,7 +4,7 @@
 
 void trigger_events_held(const struct event_log *log, const struct cooldown *e, bool sums)
 {
-	/* The cgroup may be gone by now: its path is the entry's. */
+	/* The cgroup may be gone by now: take the path from the entry. */
 	struct event_subject subject = {
 		.rule = e->rule,
 		.generation = log->active->set ? log->active->set->generation : 0,

@@ -103,7 +103,7 @@ int binding_add_cgroup(struct watch *w, const struct rule *rule)
 	return 0;
 }
 
-/* Removes bindings that nothing keeps alive after their linger time. */
+/* Removes bindings without a reason to live after their linger time. */
 static void prune_bindings(struct watch *w)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -120,7 +120,7 @@ static void prune_bindings(struct watch *w)
 
 /*
  * Returns whether the slot takes matched processes only. The kernel side matches names: a rule
- * without a name selects everything in the cgroup, a process that has just begun among it.
+ * without a name selects everything in the cgroup, including a process that has just begun.
  */
 static bool is_by_process(const struct watch *w)
 {
@@ -230,9 +230,9 @@ void bindings_refresh(struct watch *w)
 }
 
 /*
- * Returns the rule of the new set for which the binding goes on: that of the same name and content.
- * A rule without a name goes on only where no other rule of the set is more specific for this
- * cgroup: the scan binds that one.
+ * Returns the rule of the new set that continues the binding: the rule with the same name and
+ * content. A rule without a name continues only if no other rule of the set is more specific for
+ * this cgroup: the scan binds that other rule.
  */
 static const struct rule *find_successor(const struct watch *w, const struct binding *b,
 					 const struct rules *fresh)
@@ -244,7 +244,7 @@ static const struct rule *find_successor(const struct watch *w, const struct bin
 	return same->n_comms || rules_match_cgroup(fresh, w->path) == same ? same : NULL;
 }
 
-/* Points each binding to its rule in the new set; its state goes on. */
+/* Points each binding to its rule in the new set; its state is kept. */
 static void rebind_watch(struct watch *w, const struct rules *fresh)
 {
 	for (size_t i = 0; i < w->n_bindings; i++) {
@@ -252,7 +252,7 @@ static void rebind_watch(struct watch *w, const struct rules *fresh)
 
 		b->rule = find_successor(w, b, fresh);
 		b->by_cgroup = b->by_cgroup && b->rule;
-		b->processes = 0; /* counted anew while processes are matched against the new set */
+		b->processes = 0; /* recounted while processes are matched against the new set */
 	}
 	for (size_t i = 0; i < w->n_bindings;) {
 		if (w->bindings[i].rule) {

@@ -49,7 +49,7 @@ void watches_done(struct watches *ws)
 	ws->epochs = NULL;
 }
 
-/* The entries of cgroups below the watch that had a slot must not lead to the next one. */
+/* The entries of cgroups below the watch that had a slot must not lead to the slot's next watch. */
 static int find_slot(struct watches *ws, uint32_t *ret_slot)
 {
 	uint32_t slots = ws->pins->abi.slots;
@@ -115,7 +115,7 @@ bool watch_lingers(const struct watch *w)
 	return !w->requested;
 }
 
-/* Returns whether `w` gives way before `other`, which may be NULL. */
+/* Returns whether `w` is displaced before `other`, which may be NULL. */
 static bool goes_before(const struct watch *w, const struct watch *other)
 {
 	uint64_t mine = w->owner->held[SHARE_WATCHES];
@@ -146,7 +146,7 @@ static struct watch *find_displaced(const struct watches *ws, const struct owner
 	return best;
 }
 
-/* Finds a slot; if none is free, removes a watch that has to give way to one of `owner`. */
+/* Finds a slot; if none is free, removes a watch that must yield to a watch of `owner`. */
 static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *ret_slot)
 {
 	struct watch *displaced;
@@ -182,7 +182,7 @@ static void free_watch(struct watch *w)
 	free(w);
 }
 
-/* Takes over the path and the reference to the owner, also on failure. */
+/* Takes ownership of the path and the reference to the owner, also on failure. */
 static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *path,
 			       struct owner *owner, uint32_t slot)
 {
@@ -206,9 +206,9 @@ static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *pat
 }
 
 /*
- * Returns the number that a watch of the owner shares the kernel side's tables under: that of the
- * owner's other watches, or one that no other owner has. There are as many as slots. A cgroup
- * without a known owner is an owner of its own.
+ * Returns the payer number under which the owner's watches share the kernel side's tables: the
+ * number of the owner's other watches, or one that no other owner has. There are as many numbers as
+ * slots. A cgroup without a known owner is an owner of its own.
  */
 static uint32_t choose_payer(const struct watches *ws, const struct watch *w)
 {
@@ -264,7 +264,7 @@ static void disarm_slot(struct watches *ws, struct watch *w)
 }
 
 /*
- * Tells the sampler and the schedule how many watches there are: they open sampling events and set
+ * Passes the number of watches to the sampler and the schedule: they open sampling events and set
  * the drain interval by it.
  */
 static void tell_count(struct watches *ws)
@@ -280,7 +280,7 @@ struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch
 	return w && w->epoch == epoch ? w : NULL;
 }
 
-/* Keeps the present counters of the slot. */
+/* Keeps the current counters of the slot. */
 static void note_counters(struct watch *w)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -322,7 +322,10 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 		scope_refuse(ws->scope, known, ws->log->lines);
 		return -EXDEV;
 	}
-	/* A copy: watch_remove of a displaced watch writes a line, which may look cgroups up. */
+	/*
+	 * Copies the path: watch_remove of a displaced watch writes a line, which may look up
+	 * cgroups.
+	 */
 	path = strdup(known);
 	if (!path)
 		return -ENOMEM;
@@ -377,7 +380,7 @@ void watch_remove(struct watch *w, const char *reason)
 	ws->calls->stopped(ws->context, w, reason);
 	free_watch(w);
 	tell_count(ws);
-	/* No event reports the new place of a process that lives on without its cgroup: scan. */
+	/* No event reports the new place of a process that outlives its cgroup: scan. */
 	if (moved)
 		schedule_scan_soon(ws->schedule);
 }

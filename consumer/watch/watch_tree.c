@@ -16,12 +16,12 @@
 /* Time between lines about a failed walk. */
 #define FAILED_EVERY_NS (60 * NSEC_PER_SEC)
 
-/* How soon the loop asks again for a walk that is late. */
+/* How soon the loop asks again for a late walk. */
 #define LATE_NS (10 * NSEC_PER_MSEC)
 
 /*
- * After a walk without a request the next one comes this many times its CPU time later: of 20,000
- * cgroups one takes 6 ms, and watches may come and go all the time.
+ * After a walk without a request, the next one follows this many times its CPU time later: one walk
+ * of 20,000 cgroups takes 6 ms, and watches may come and go all the time.
  */
 #define PAUSE_TIMES 20
 
@@ -29,7 +29,7 @@ struct tree_walk {
 	struct lookup_call call; /* must be the first member */
 	int r;
 	uint64_t cpu_ns;
-	char path[]; /* of the iterator */
+	char path[]; /* path of the iterator */
 };
 
 static ssize_t pass_over(void *context, const uint8_t *data, size_t bytes)
@@ -52,7 +52,7 @@ static void say_failed(struct watches *ws, int error)
 		strerror(-error));
 }
 
-/* Returns whether some watch lacks cgroups below it: there may be room now. */
+/* Returns whether some watch lacks cgroups below it: there may be space now. */
 static bool lacks_cgroups(const struct watches *ws)
 {
 	for (uint32_t i = 0; i < ws->pins->abi.slots; i++)
@@ -61,7 +61,7 @@ static bool lacks_cgroups(const struct watches *ws)
 	return false;
 }
 
-/* In a thread of the pool. The kernel side walks the hierarchy during a read. */
+/* Runs in a thread of the pool. The kernel side walks the hierarchy during a read. */
 static void run_walk(struct lookup_call *call)
 {
 	struct tree_walk *walk = (struct tree_walk *)call;
@@ -117,8 +117,8 @@ static int begin_walk(struct watches *ws)
 
 /*
  * While the main thread enters a watch, a walk may still read the old entry: the element of the
- * hash table that it has looked up is another key's by then, or the entry that it deletes is not
- * the one that it has read. So a watch that was entered during the walk is entered again.
+ * hash table that it looked up may be another key's by then, or the entry that it deletes is not
+ * the entry that it read. So a watch that was entered during the walk is entered again.
  */
 static void enter_again(const struct watches *ws)
 {
@@ -126,11 +126,11 @@ static void enter_again(const struct watches *ws)
 		const struct watch *w = ws->by_slot ? ws->by_slot[i] : NULL;
 
 		if (w && w->tree_walk == ws->tree.begun)
-			(void)put_own(w); /* it has been there */
+			(void)put_own(w); /* it was there before */
 	}
 }
 
-/* Waits a moment for the walk that runs, and ends it. False: it is late. */
+/* Waits briefly for the running walk, and ends it. False if it is late. */
 static bool end_walk(struct watches *ws)
 {
 	struct tree_walk *walk = ws->tree.running;
@@ -196,7 +196,7 @@ int watch_tree_listen(struct watches *ws, struct loop *loop)
 	return loop_timer(loop, on_tree, ws, &ws->tree_timer);
 }
 
-/* Walks in the next turn of the loop: watches come and go by the hundred in one turn. */
+/* Walks in the next iteration of the loop: hundreds of watches may come and go in one iteration. */
 static void settle_soon(struct watches *ws)
 {
 	if (!ws->tree.due && !ws->tree.running)
@@ -205,8 +205,8 @@ static void settle_soon(struct watches *ws)
 }
 
 /*
- * Returns whether no watch is around `w` and no cgroup below it: then there is nothing to walk for.
- * A cgroup that is made later finds the entry of `w` as it is now; one that is being made is
+ * Returns whether there is no watch above `w` and no cgroup below it: then no walk is needed. A
+ * cgroup that is made later finds the entry of `w` as it is now; a cgroup that is being made is
  * counted in nr_descendants before the kernel side looks (cgroup_create of kernel/cgroup/cgroup.c).
  */
 static bool stands_alone(const struct watch *w)
@@ -259,7 +259,7 @@ void watch_tree_leave(struct watch *w)
 	const struct watch_entry entry = { .slot = w->slot };
 	int fd = w->all->pins->watches_fd;
 
-	/* The watch around it goes on through its slot. A removed cgroup has no entry any more. */
+	/* The watch above it continues through its slot. A removed cgroup has no entry any more. */
 	if (w->all->pins->slots[w->slot].outer)
 		bpf_map_update_elem(fd, &w->cgroup_id, &entry, BPF_EXIST);
 	else

@@ -227,7 +227,7 @@ static bool may_be_variable(const struct lock_memory *memory)
 	       memory->kind != LOCK_MEMORY_SHARED;
 }
 
-/* Finds the module whose code is the next below the address of the lock. */
+/* Finds the module with the next code below the address of the lock. */
 static void find_place(const struct signal_host *host, struct lock_waited *lock)
 {
 	const struct process *p =

@@ -30,7 +30,7 @@ static int add_row(struct rows *r, const void *row)
 	return 0;
 }
 
-/* A map whose key begins with a struct lock_key. */
+/* A map with keys that begin with a struct lock_key. */
 struct lock_map {
 	int fd;
 	enum table table;

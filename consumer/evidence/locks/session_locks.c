@@ -243,7 +243,10 @@ void session_locks_put(const struct session_result *s, const struct event_lines 
 	put_histograms(locks, lines, subject, names);
 }
 
-/* Returns the lock with the most waiting time whose pattern suggests a remedy; NULL: none. */
+/*
+ * Returns the lock with the most waiting time among those with a pattern that suggests a remedy;
+ * NULL: none.
+ */
 static const struct lock_waited *find_held(const struct lock_waits *locks)
 {
 	for (size_t i = 0; locks && i < locks->count; i++) {

@@ -44,7 +44,7 @@ struct socket_peer *socket_view_peer(struct socket_view *v, const struct socket_
 	wanted.slot = 0;
 	hash = hash_of(&wanted);
 	peer = idmap_get(&v->by_hash, hash);
-	/* A key whose hash collides with another key counts for the rest. */
+	/* A key with the hash of another key counts for the rest. */
 	if (peer)
 		return memcmp(&peer->key, &wanted, sizeof(wanted)) ? &v->rest : peer;
 	if (v->count == SOCKET_VIEW_PEERS || idmap_put(&v->by_hash, hash, &v->peers[v->count]) < 0)

@@ -213,8 +213,8 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 		return b->since_ns;
 	}
 	/*
-	 * A thread born in the session whose account began later was in another cgroup until then,
-	 * unless it had no account because the table was full.
+	 * A thread born in the session with an account that began later was in another cgroup until
+	 * then, unless it had no account because the table was full.
 	 */
 	if (a->born_ns >= d->before->begin_ns &&
 	    (a->first_ns <= a->born_ns || d->all.losses.unqueued)) {

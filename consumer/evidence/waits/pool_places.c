@@ -107,7 +107,7 @@ static bool was_free(const struct pool_place *row)
 				row->state == WAIT_BLOCKED + WAIT_PIPE);
 }
 
-/* Sums up the pool whose threads waited at `calm` for work. */
+/* Sums up the pool of the threads that waited at `calm` for work. */
 static struct pool_starved sum_pool(const struct pool_places *p, const struct pool_place *calm)
 {
 	struct pool_starved s = { .calm = calm };

@@ -306,7 +306,7 @@ static bool is_exact(const struct session_waits *s, const struct session_wait *r
 	       looked_ns(s, row) == s->state_ns[row->state];
 }
 
-/* Writes the peer whose answers most epolls waited for. Returns the length. */
+/* Writes the peer that most epolls waited for. Returns the length. */
 static int say_asked(const struct session_wait *row, char *text, size_t space)
 {
 	int n = snprintf(text, space, "; its threads waited %llu ms for answers of ",
