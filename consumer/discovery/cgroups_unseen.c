@@ -11,7 +11,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* What is unseen of one kind now: how much, why, and an example. */
+/* The currently unseen items of one kind: how many, why, and an example. */
 struct unseen {
 	uint64_t count;
 	int error; /* -errno or 0 */
@@ -42,7 +42,7 @@ static const struct {
 			  "see the mount of cgroup2 and its permissions" },
 };
 
-/* For -EBUSY, where no right is missing (cgroup_lookup.h). */
+/* For -EBUSY, if no permission is missing (cgroup_lookup.h). */
 static const char held_up[] =
 	"the directory's owner makes and removes cgroups in it without pause, or the agent gets no "
 	"CPU time: the next scan tries again";

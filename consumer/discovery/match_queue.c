@@ -6,12 +6,12 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/clock.h"
 
-/* A walk waits so long for a scan that still finds processes for it. */
+/* A walk waits this long for a scan that still finds processes for it. */
 #define HOLD_NS (200 * NSEC_PER_MSEC)
 
 /*
  * Returns whether the mappings of `p` are known. Reads them, unless a walk has to: then they were
- * asked for when `p` was queued.
+ * requested when `p` was queued.
  */
 static bool read_mappings(struct discovery *d, struct process *p)
 {
@@ -61,7 +61,7 @@ static void write_match(struct discovery *d, struct process *p, const char *foun
 	event_line_end(d->log->lines, &w);
 }
 
-/* A process that was queued may have lost its rule since: then it matches nothing. */
+/* A queued process may have lost its rule since: then it matches nothing. */
 static void write_queued(struct discovery *d, struct process *p)
 {
 	if (!p->rule)
@@ -91,7 +91,7 @@ static void remove_process(struct match_queue *q, struct process *p)
 	q->count--;
 }
 
-/* Whether a walk has to read the mappings of `p`; asks for them then. */
+/* Whether a walk has to read the mappings of `p`; if so, requests them. */
 static bool waits_for_walk(struct discovery *d, struct process *p)
 {
 	if (!mappings_queue_is_used(d->queue) || (p->maps.count && !p->maps.stale))
@@ -108,7 +108,7 @@ void match_queue_add(struct discovery *d, struct process *p, const char *found)
 	p->match.found = found;
 	if (p->match.queued)
 		return;
-	/* A process that waits for no walk has its mappings: no more is to be read. */
+	/* A process that waits for no walk has its mappings: nothing else has to be read. */
 	if (walked ? !waits : !q->first && !turn_is_over()) {
 		write_queued(d, p);
 		return;
@@ -127,9 +127,9 @@ void match_queue_leave(struct discovery *d, struct process *p)
 }
 
 /*
- * Whether the next walk should wait: a scan may find more processes for it. One walk for each few
- * that a turn of the scan finds would make the time of a start grow with the square of their
- * number.
+ * Whether the next walk should wait: a scan may find more processes for it. One walk per few
+ * processes that a scan iteration finds would make the time of a start grow with the square of
+ * their number.
  */
 static bool waits_for_scan(struct discovery *d)
 {
@@ -146,7 +146,7 @@ static bool waits_for_scan(struct discovery *d)
 	return now_ns - q->held_ns < HOLD_NS;
 }
 
-/* Writes the lines of processes after a walk has read their mappings, or given up. */
+/* Writes the lines of processes after a walk has read their mappings, or has given up. */
 static void step_walk(struct discovery *d)
 {
 	struct match_queue *q = &d->matches;

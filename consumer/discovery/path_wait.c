@@ -9,7 +9,7 @@
 #include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 
-/* With later events of waiting ones; beyond that a scan finds their state. */
+/* Includes later events behind the waiting ones; beyond this number a scan finds their state. */
 #define BEHIND_MAX (4 * PATH_WAIT_MAX)
 
 enum waits_for {
@@ -21,7 +21,7 @@ enum waits_for {
 struct waiting {
 	struct waiting *next;
 	enum waits_for kind;
-	struct sighting seen; /* of an end: tgid, start_ns, comm; of a cgroup: cgroup_id */
+	struct sighting seen; /* for an end: tgid, start_ns, comm; for a cgroup: cgroup_id */
 };
 
 static void append_waiting(struct discovery *d, enum waits_for kind, const struct sighting *seen)
@@ -39,7 +39,7 @@ static void append_waiting(struct discovery *d, enum waits_for kind, const struc
 	*q->last = w;
 	q->last = &w->next;
 	q->count++;
-	/* Where nothing is watched, no other drain may come. */
+	/* If nothing is watched, no other drain may follow. */
 	schedule_drain_by(d->schedule, clock_mono_ns());
 }
 
@@ -51,7 +51,7 @@ static bool is_waiting(const struct path_wait *q, uint32_t tgid, uint64_t start_
 	return false;
 }
 
-/* Whether there is room for one more; else a scan finds it again. */
+/* Whether there is space for one more; else a scan finds it again. */
 static bool has_room(struct discovery *d)
 {
 	if (d->waiting.count < PATH_WAIT_MAX)
@@ -60,7 +60,7 @@ static bool has_room(struct discovery *d)
 	return false;
 }
 
-/* Whether the path is being looked for; tries those without a look first. */
+/* Whether the path is being looked up; first tries without a lookup. */
 static bool lacks_path(struct discovery *d, uint64_t cgroup_id, uint32_t pid_hint)
 {
 	return !cgroups_path(d->cgroups, cgroup_id, pid_hint) &&
@@ -108,7 +108,7 @@ static void end_process(struct discovery *d, const struct sighting *end)
 	process_match_gone(d, p);
 }
 
-/* Hands the first one on: its path is known now, or no walk looks for it. */
+/* Passes the first waiting event on: its path is known now, or no walk looks for it. */
 static void hand_on(struct discovery *d)
 {
 	struct path_wait *q = &d->waiting;
@@ -125,7 +125,7 @@ static void hand_on(struct discovery *d)
 	free(w);
 }
 
-/* An end needs no path, but it is behind its process. */
+/* The end of a process needs no path, but it waits behind its process. */
 static bool may_go_on(const struct discovery *d)
 {
 	const struct waiting *w = d->waiting.first;

@@ -93,7 +93,7 @@ static void on_empty(struct discovery *d, const struct event *e)
 		cgroups_forget(d->cgroups, e->cgroup_id);
 }
 
-/* Passes on that the kernel side met an address which the process's unwind table does not have. */
+/* Reports that the kernel side met an address which the process's unwind table does not have. */
 static void on_unmapped(struct discovery *d, const struct event *e)
 {
 	struct process *p = process_find(d->processes, e->tgid, e->start_ns);
@@ -111,7 +111,7 @@ static void on_mkdir(struct discovery *d, const struct event *e)
 {
 	const char *path = event_path(e);
 
-	/* No process is in it yet: keep only its name. */
+	/* The cgroup has no process yet: keep only its name. */
 	if (path)
 		cgroups_learn(d->cgroups, e->cgroup_id, path);
 }

@@ -13,8 +13,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * Writes process.match. If the rule's line budget left it out, writes it when the process is seen
- * again and the budget has room; does not count it as left out a second time.
+ * Writes process.match. If the rule's line budget omitted it, writes it when the process is seen
+ * again and the budget has space; does not count it as omitted a second time.
  */
 static void say_match(struct discovery *d, struct process *p, const char *found, bool fresh)
 {
@@ -49,7 +49,7 @@ static void fire_exec(struct discovery *d, const struct process *p)
 }
 
 /*
- * Returns the rule for a process: by name and cgroup, else the one that its cgroup alone selects.
+ * Returns the rule for a process: by name and cgroup, else the rule selected by its cgroup alone.
  */
 static const struct rule *find_rule(struct discovery *d, const struct sighting *seen)
 {
@@ -93,8 +93,8 @@ static void write_left(struct discovery *d, const struct process *p, const struc
 }
 
 /*
- * Writes process.left if process.match was written: the process lives, and `rule`, which it matched
- * (NULL: the set in force does not have it), matches it no longer.
+ * Writes process.left if process.match was written: the process lives, and no longer matches `rule`
+ * (NULL: the set in force does not have that rule).
  */
 static void say_left(struct discovery *d, struct process *p, const struct rule *rule,
 		     const char *reason)
@@ -106,7 +106,7 @@ static void say_left(struct discovery *d, struct process *p, const struct rule *
 	p->announced = p->left_out = false;
 }
 
-/* Reads the mappings of a process that had left: they may have changed since. */
+/* Reads the mappings of a process that has returned after leaving: they may have changed since. */
 static void read_again(struct discovery *d, struct process *p)
 {
 	p->tried_ns = 0;
@@ -117,8 +117,8 @@ static void read_again(struct discovery *d, struct process *p)
 }
 
 /*
- * Makes a matched process. Where the table has no room, losses.c reports it, and a later scan finds
- * the process again.
+ * Makes a matched process. If the table is full, losses.c reports it, and a later scan finds the
+ * process again.
  */
 static bool make_process(struct discovery *d, const struct sighting *seen,
 			 struct process **ret_process)
@@ -139,7 +139,7 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 
 	if ((!p && !rule) || (!p && !make_process(d, seen, &p)) || p->gone_ns)
 		return;
-	/* The kernel's table gets only the needed part: one that had left is back before. */
+	/* The kernel's table gets only the needed part: put a process that had left back first. */
 	back = rule && p->left_ns;
 	if (back)
 		process_back(d->processes, p);
@@ -223,8 +223,8 @@ void process_match_leave(struct discovery *d, struct process *p, const char *rea
 }
 
 /*
- * Returns whether a rule without a name watches that cgroup: one with processes of its own, or one
- * that the rule names by its whole path and that has processes below it.
+ * Returns whether a rule without a name watches that cgroup: a cgroup with processes of its own, or
+ * a cgroup with processes below it that the rule names by its complete path.
  */
 static bool may_watch(struct discovery *d, const struct rule *rule, const char *path)
 {

@@ -73,10 +73,10 @@ static bool is_to_go(const struct discovery *d, const struct process *p)
 }
 
 /*
- * Lets go of the processes that were known before the scan and have ended, or have left every
- * watched cgroup and matching name. They linger, so that samples still on their way find them. Each
- * part goes through the whole table, which may have changed since the last: the next part skips
- * processes that one part has let go.
+ * Releases the processes that were known before the scan and have ended, or have left every watched
+ * cgroup and matching name. They linger, so that samples still on their way find them. Each part
+ * goes through the whole table, which may have changed since the previous part; it skips processes
+ * that an earlier part has released.
  */
 static bool let_go(struct discovery *d, uint64_t until_ns)
 {
@@ -98,7 +98,7 @@ static bool let_go(struct discovery *d, uint64_t until_ns)
 }
 
 /*
- * Returns why the watch must end; NULL when it must not, or when that is unknown. The user of a
+ * Returns why the watch must end; NULL if it must not, or if that is unknown. The user of a
  * delegated cgroup may make it unreadable for the consumer: that does not end a watch.
  */
 static const char *why_ended(struct discovery *d, const struct watch *w)
@@ -124,7 +124,7 @@ static const char *why_ended(struct discovery *d, const struct watch *w)
 
 /*
  * Ends the watch if nothing is left to watch; after a change of the rules also if no rule has it.
- * When the tasks could not be read, nothing is known but the rules.
+ * If the tasks could not be read, only the rules are known.
  */
 static void check_watch(struct discovery *d, struct watch *w)
 {
@@ -160,7 +160,7 @@ static bool check_watches(struct discovery *d, uint64_t until_ns)
 	return true;
 }
 
-/* Keeps the cgroups that a rule by cgroup selects for take_cgroups. */
+/* Records the cgroups that a rule by cgroup selects, for take_cgroups. */
 static int note_cgroup(void *context, const char *path, uint64_t id)
 {
 	struct discovery *d = context;
@@ -195,7 +195,8 @@ static bool walk_cgroups(struct discovery *d, uint64_t until_ns)
 	struct process_scan *s = &d->scan;
 
 	if (!s->walk && d->active->set->rules->n_by_cgroup)
-		(void)cgroups_walk_new(d->cgroups, note_cgroup, d, &s->walk); /* it keeps why not */
+		(void)cgroups_walk_new(d->cgroups, note_cgroup, d, &s->walk); /* it keeps the reason
+									       * for a failure */
 	if (s->walk && cgroups_walk_step(s->walk, until_ns) > 0)
 		return false;
 	end_walk(d);
@@ -209,7 +210,10 @@ static bool take_cgroups(struct discovery *d, uint64_t until_ns)
 	while (s->next < s->cgroup_count) {
 		uint64_t id = s->cgroups[s->next++];
 
-		/* One that was removed since the walk is unknown: to look it up is a whole walk. */
+		/*
+		 * A cgroup that was removed since the walk is unknown: looking it up takes a whole
+		 * walk.
+		 */
 		if (cgroups_knows(d->cgroups, id))
 			process_match_cgroup(d, id);
 		if (clock_mono_ns() >= until_ns)
@@ -244,9 +248,7 @@ static bool take_tasks(struct discovery *d, uint64_t until_ns)
 	return true;
 }
 
-/*
- * Goes on with the present stage until `until_ns` (clock_mono_ns); true when the stage has ended.
- */
+/* Continues the current stage until `until_ns` (clock_mono_ns); true when the stage has ended. */
 static bool continue_stage(struct discovery *d, uint64_t until_ns)
 {
 	switch (d->scan.stage) {
@@ -266,7 +268,7 @@ static bool continue_stage(struct discovery *d, uint64_t until_ns)
 	return true;
 }
 
-/* Goes on with the stage, and counts the time that it takes. */
+/* Continues the stage, and counts the time that it takes. */
 static bool step_stage(struct discovery *d, uint64_t until_ns)
 {
 	uint64_t cpu_ns = clock_thread_ns(), listed_ns = d->cgroups->listed_cpu_ns;

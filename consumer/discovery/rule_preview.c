@@ -20,10 +20,10 @@
 #define MATCHES_BYTES (8u << 20)
 
 enum stage {
-	STAGE_TRIES, /* waits for the idle tries */
-	STAGE_TASKS, /* that the iterator lists */
+	STAGE_TRIES, /* waits for the idle tries to be free */
+	STAGE_TASKS, /* tasks that the iterator lists */
 	STAGE_WALK,  /* over the cgroups, for rules by cgroup */
-	STAGE_PROCS, /* of the cgroups that these select */
+	STAGE_PROCS, /* processes of the cgroups that these rules select */
 	STAGE_DONE,
 };
 
@@ -37,17 +37,17 @@ struct rule_preview {
 	struct discovery *discovery;
 	struct ruleset *set;
 	enum stage stage;
-	uint64_t fills;	  /* discovery.fills when it filled the tries */
-	size_t max, room; /* matches in all, and that may still be written */
+	uint64_t fills;	  /* value of discovery.fills when it filled the tries */
+	size_t max, room; /* matches in all, and how many may still be written */
 	struct rule_preview_left left;
-	struct jsonw matches; /* an array that is not ended */
+	struct jsonw matches; /* an array that is not closed yet */
 	struct task_list tasks;
-	struct task_record held; /* waits for the path of its cgroup; tgid 0: none does */
+	struct task_record held; /* waits for the path of its cgroup; tgid 0: none waits */
 	struct cgroups_walk *walk;
 	struct selected *selected; /* owned */
-	int procs_fd;		   /* cgroup.procs of the first of them; -1: not open */
+	int procs_fd;		   /* cgroup.procs of the first selected cgroup; -1: not open */
 	size_t procs_bytes;
-	char procs[4096]; /* read from it and not taken yet */
+	char procs[4096]; /* bytes read from it and not yet processed */
 };
 
 static void drop_selected(struct rule_preview *v)
@@ -104,7 +104,7 @@ int rule_preview_new(struct discovery *d, struct rules *rules, size_t max,
 	return 0;
 }
 
-/* Empties the idle tries, unless other rules were put there, and leaves them to others. */
+/* Empties the idle tries, unless other rules were put there, and releases them. */
 static void release_tries(struct rule_preview *v)
 {
 	struct discovery *d = v->discovery;
@@ -144,7 +144,7 @@ static void write_match(struct rule_preview *v, const struct rule *rule, uint32_
 	jsonw_object_end(&v->matches);
 }
 
-/* As rule_preview_step, of the stage. */
+/* Returns like rule_preview_step, for this stage. */
 static int take_tries(struct rule_preview *v)
 {
 	struct discovery *d = v->discovery;
@@ -158,7 +158,7 @@ static int take_tries(struct rule_preview *v)
 	return r < 0 ? r : task_list_open(d->pins, !d->pins->control->active, &v->tasks);
 }
 
-/* False: the path of its cgroup is still looked for. */
+/* Returns false if the path of its cgroup is still being looked up. */
 static bool preview_task(struct rule_preview *v, const struct task_record *t, bool waits)
 {
 	struct cgroups *c = v->discovery->cgroups;
@@ -167,14 +167,14 @@ static bool preview_task(struct rule_preview *v, const struct task_record *t, bo
 
 	if (!path && waits && cgroups_look_awaits(c, t->cgroup_id))
 		return false;
-	/* The iterator also lists processes of watched cgroups: take_cgroups finds these. */
+	/* The iterator also lists processes of watched cgroups: take_cgroups finds those. */
 	rule = rules_match(v->set->rules, t->comm, path);
 	if (rule && rule->n_comms)
 		write_match(v, rule, t->tgid, t->comm, path);
 	return true;
 }
 
-/* Goes on with the one that waits. False: it waits on. */
+/* Continues with the held task. Returns false if it still waits. */
 static bool take_held(struct rule_preview *v)
 {
 	if (!v->held.tgid)
@@ -226,7 +226,7 @@ static int walk_cgroups(struct rule_preview *v, uint64_t until_ns)
 {
 	if (!v->set->rules->n_by_cgroup)
 		return 0;
-	/* Where the root cannot be read, `status` reports it, and there is nothing to list. */
+	/* If the root cannot be read, `status` reports it, and there is nothing to list. */
 	if (!v->walk && cgroups_walk_new(v->discovery->cgroups, select_cgroup, v, &v->walk) != 0)
 		return 0;
 	return cgroups_walk_step(v->walk, until_ns) > 0;
@@ -259,7 +259,7 @@ static void take_pid(struct rule_preview *v, const char *line)
 		write_match(v, rule, (uint32_t)pid, comm, path);
 }
 
-/* Cuts a line off the buffer. False: there is no whole line. */
+/* Cuts a line off the buffer. Returns false if there is no complete line. */
 static bool cut_line(struct rule_preview *v, char line[32])
 {
 	char *end = memchr(v->procs, '\n', v->procs_bytes);
@@ -273,7 +273,7 @@ static bool cut_line(struct rule_preview *v, char line[32])
 	return true;
 }
 
-/* Goes on with the processes of the first cgroup. As rule_preview_step. */
+/* Continues with the processes of the first cgroup. Returns like rule_preview_step. */
 static int take_cgroup(struct rule_preview *v, uint64_t until_ns)
 {
 	char line[32];

@@ -30,7 +30,7 @@ static void write_peer(const struct control_peer *peer, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes as many faults as the line has room for; counts the rest. */
+/* Writes as many faults as fit into the line; counts the rest. */
 static void write_faults(const struct discovery *d, const struct rules_faults *faults,
 			 const char *key, const char *omitted, struct jsonw *w)
 {
@@ -79,7 +79,7 @@ static void say_applied(struct discovery *d, const struct applied *applied, cons
 	event_line_end(d->log->lines, &w);
 }
 
-/* Copies the spent budget to rules of the same name. */
+/* Copies the spent budget to rules with the same name. */
 static void carry_budgets(const struct ruleset *from, struct ruleset *to)
 {
 	for (size_t i = 0; from && i < from->rules->count; i++) {
@@ -91,8 +91,8 @@ static void carry_budgets(const struct ruleset *from, struct ruleset *to)
 }
 
 /*
- * Gives each process its rule of the new set: the one of the same name and content, else none until
- * the scan.
+ * Gives each process its rule of the new set: the rule with the same name and content, else none
+ * until the scan.
  */
 static void carry_processes(struct discovery *d, const struct rules *fresh)
 {
@@ -114,7 +114,7 @@ static void carry_processes(struct discovery *d, const struct rules *fresh)
 
 /*
  * Switches the kernel side to the filled tries. Between the two stores an event may carry the new
- * generation and a rule of the old tries: the consumer matches it anew.
+ * generation and a rule of the old tries: the consumer matches it again.
  */
 static void switch_tries(struct discovery *d, const struct ruleset *set)
 {
@@ -128,9 +128,9 @@ static void switch_tries(struct discovery *d, const struct ruleset *set)
 
 /*
  * Returns the time between scans while nothing is watched. Events report every start, every name,
- * and the first process of a cgroup; a scan is only insurance then, and is rare to leave the
- * machine idle. No event reports that a process moves into a cgroup that others are in already: for
- * rules with a name and a cgroup the scan goes on at SCHEDULE_SCAN_NS.
+ * and the first process of a cgroup; a scan is then only insurance, and is rare to leave the
+ * machine idle. No event reports that a process moves into a cgroup that already has processes: for
+ * rules with a name and a cgroup the scan continues at SCHEDULE_SCAN_NS.
  */
 static uint64_t idle_scan_ns(const struct rules *rules)
 {
@@ -216,7 +216,7 @@ void rules_apply_write_refused(const struct discovery *d, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Says in lines and in the log that the file is refused. */
+/* Reports in lines and in the log that the file is refused. */
 static void refuse_file(struct discovery *d, const char *source, const struct rules_faults *faults)
 {
 	for (size_t i = 0; i < MIN(faults->kept, faults->count); i++)

@@ -35,8 +35,10 @@ void task_list_close(struct task_list *l)
 	l->open = false;
 }
 
-/* Reads once more. 1, 0 at the end, or -errno. The word is set each time: another list may be read
- * in between. */
+/*
+ * Reads once more. Returns 1, 0 at the end, or -errno. Sets the word each time: another list may be
+ * read in between.
+ */
 static int read_more(struct task_list *l)
 {
 	ssize_t n;
@@ -55,7 +57,7 @@ static int read_more(struct task_list *l)
 	return 1;
 }
 
-/* Takes the next record, also an empty one. 1, 0 after the last one, or -errno. */
+/* Takes the next record, also an empty one. Returns 1, 0 after the last one, or -errno. */
 static int next_record(struct task_list *l, struct task_record *ret_task)
 {
 	while (l->have - l->at < sizeof(*ret_task)) {
@@ -96,8 +98,7 @@ enum task_list_unlisted task_list_unlisted(uint32_t pid)
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	if (io_read_file(AT_FDCWD, path, STAT_BYTES, &text, &bytes) < 0)
 		return TASK_LIST_GONE;
-	/* proc(5): the name in brackets is its owner's choice; the flags are six words behind it.
-	 */
+	/* proc(5): the process chooses the name in brackets; the flags are six words after it. */
 	at = strrchr(text, ')');
 	for (int i = 0; at && i < 7; i++)
 		at = strchr(at + 1, ' ');

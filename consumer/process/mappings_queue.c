@@ -68,8 +68,8 @@ bool mappings_queue_has_rest(const struct mappings_queue *q)
 }
 
 /*
- * Asks for those that wait in the walk that comes next. One without room waits for the one after
- * it.
+ * Requests the mappings of waiting processes in the next walk. A process without space waits for
+ * the walk after it.
  */
 static int ask_waiting(struct mappings_queue *q)
 {
@@ -94,8 +94,8 @@ static int ask_waiting(struct mappings_queue *q)
 }
 
 /*
- * The same where another consumer's elements may have filled the map: only this consumer's belong
- * there. Returns the first process when none could be asked for, NULL otherwise.
+ * Fills the walk. If another consumer's elements may have filled the map, removes them: only this
+ * consumer's belong there. Returns the first process if none could be requested, NULL otherwise.
  */
 static struct process *fill_walk(struct mappings_queue *q)
 {
@@ -123,8 +123,8 @@ static void wait_again(struct mappings_queue *q, struct process *p)
 }
 
 /*
- * Takes the mappings, unless execve(2) has followed: the reading may be of the image before it, or
- * of both. Returns whether `p` waits no longer.
+ * Takes the mappings, unless an execve(2) followed: the reading may be of the image before it, or
+ * of both. Returns whether `p` no longer waits.
  */
 static bool take_mappings(struct mappings_queue *q, struct process *p, struct mappings *maps)
 {
@@ -144,7 +144,7 @@ static bool take_mappings(struct mappings_queue *q, struct process *p, struct ma
 }
 
 /*
- * Takes an answer of the walk. Returns the process if it waits no longer, or has other mappings
+ * Takes an answer of the walk. Returns the process if it no longer waits, or has other mappings
  * now.
  */
 static struct process *take_answer(struct mappings_queue *q, struct mappings_answer *answer)

@@ -50,7 +50,7 @@ struct process *process_take_read(struct processes *all)
 	return p;
 }
 
-/* Searches the whole queue: it is short, because it is emptied after each drain. */
+/* Searches the whole queue: it is short because each drain empties it. */
 static void unqueue_process(struct processes *all, const struct process *p)
 {
 	struct process *previous = NULL;
@@ -71,7 +71,7 @@ static void free_process(struct process *p)
 	free(p);
 }
 
-/* Lets the perf map of a process with compiled code go. */
+/* Releases the perf map of a process with compiled code. */
 static void leave_perf_map(struct processes *all, const struct process *p)
 {
 	struct process_key key = process_key(p);
@@ -86,7 +86,7 @@ static uint64_t unneeded_ns(const struct process *p)
 	return p->gone_ns ? p->gone_ns : p->left_ns;
 }
 
-/* Puts a process behind those that ended or left before it. */
+/* Appends a process after those that ended or left earlier. */
 static void append_gone(struct processes *all, struct process *p)
 {
 	p->previous_gone = all->last_gone;
@@ -146,7 +146,7 @@ void processes_sweep(struct processes *all, uint64_t now_ns)
 }
 
 /*
- * Adds a process. When the table is full, frees the one that ended or left first, so that a start
+ * Adds a process. If the table is full, frees the process that ended or left first, so that a start
  * is always seen.
  */
 static int put_process(struct processes *all, struct process *p)

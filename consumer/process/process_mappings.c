@@ -9,14 +9,14 @@
 #include "shared/tools/macro.h"
 
 /*
- * Least time between two reads of a process, which may have unknown addresses all the time (JIT, a
+ * Least time between two reads of a process, which may constantly have unknown addresses (JIT, a
  * fresh dlopen).
  */
 #define MAP_EVERY_NS (100 * NSEC_PER_MSEC)
 
 /*
- * The same for a new image and for a process younger than MAP_YOUNG_NS: the agent may have seen it
- * before or during its execve(2), when nothing is mapped, and it may live for moments only.
+ * Least time for a new image and for a process younger than MAP_YOUNG_NS: the agent may have seen
+ * it before or during its execve(2), when nothing is mapped, and it may live only briefly.
  */
 #define MAP_IMAGE_NS (5 * NSEC_PER_MSEC)
 #define MAP_YOUNG_NS NSEC_PER_SEC
@@ -43,8 +43,8 @@ static void note_compiled(struct process_mappings *m, struct process *p)
 }
 
 /*
- * Frees the last reading, or keeps it in `before` when it is of another image than `fresh`: samples
- * of that image may still come.
+ * Frees the previous reading, or keeps it in `before` if it is of another image than `fresh`:
+ * samples of that image may still arrive.
  */
 static void keep_before(struct process *p, const struct mappings *fresh)
 {
@@ -58,9 +58,9 @@ static void keep_before(struct process *p, const struct mappings *fresh)
 }
 
 /*
- * Reads by pid first. Where that lists nothing of a living process, its main thread may have ended:
- * the walk over all tasks finds another thread. Where the kernel finds no process by its pid, the
- * first reading was that walk.
+ * Reads by pid first. If that lists nothing of a living process, its main thread may have ended:
+ * the walk over all tasks finds another thread. If the kernel finds no process by its pid, the
+ * first reading was already that walk.
  */
 static int read_mappings(const struct process_mappings *m, const struct process *p,
 			 struct mappings *ret_mappings)
@@ -164,7 +164,7 @@ void process_mappings_ask_build_ids(struct process_mappings *m, struct process *
 
 /*
  * Chooses by the number of the image, not by time: not every exec causes an event, and an event may
- * come after samples of the new image. Where programs are mapped at fixed addresses, a frame looked
+ * arrive after samples of the new image. If programs are mapped at fixed addresses, a frame looked
  * up in the wrong mappings would get a wrong name.
  */
 const struct mappings *process_mappings_at(const struct process *p, uint64_t time_ns,
@@ -205,7 +205,7 @@ const struct mappings *process_mappings_sampled(struct process_mappings *m, stru
 	if (record->flags & SAMPLE_BUILD_ID) {
 		/*
 		 * The kernel side does not know the process as mapped: it is new, has a new image,
-		 * or the consumer asked.
+		 * or the consumer requested it.
 		 */
 		if (!take_answer(m, p, time_ns))
 			process_mappings_read_image(m, p, time_ns);

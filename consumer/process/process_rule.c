@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* What a sample is judged by. */
+/* The inputs for judging a sample. */
 struct tick {
-	const struct ruleset *set; /* in force */
+	const struct ruleset *set; /* the set in force */
 	struct cgroups *cgroups;
 	const struct sample *record;
 	uint64_t cgroup_id;
@@ -17,7 +17,7 @@ static const char *find_path(const struct tick *t)
 }
 
 /*
- * Returns the rule and the comm that the kernel side matched; NULL when it matched none of the set
+ * Returns the rule and the comm that the kernel side matched; NULL if it matched no rule of the set
  * in force.
  */
 static const struct rules_entry *find_named(const struct tick *t)
@@ -39,7 +39,7 @@ static bool is_of_other_set(const struct tick *t)
 	       s->generation != t->set->generation;
 }
 
-/* Returns the rule of a process with a name that matches none. */
+/* Returns the rule of a process with a name that matches no rule. */
 static const struct rule *find_by_cgroup(const struct tick *t)
 {
 	const char *path = t->set->rules->n_by_cgroup ? find_path(t) : NULL;
@@ -56,14 +56,14 @@ static bool is_its_name(const struct tick *t, const struct rule *rule,
 			     rules->rules[named->rule].comm_exact);
 }
 
-/* Judges a sample with a rule of another set by the present state of its process. */
+/* Judges a sample with a rule of another set by the current state of its process. */
 static uint32_t judge_again(const struct tick *t, const struct process *p)
 {
 	const struct sample *s = t->record;
 
 	if (p && p->generation == t->set->generation)
 		return RULE_ID_NONE;
-	/* Only the name of the first thread is the process's. */
+	/* Only the name of the first thread is the name of the process. */
 	if (s->tid != s->tgid)
 		return RULE_ID_UNKNOWN;
 	return ruleset_id(t->set, rules_match(t->set->rules, s->comm, find_path(t)));

@@ -51,7 +51,7 @@ int process_targets_set_mapped(const struct process_targets *t, const struct pro
 	if (mapped)
 		target.flags |= TARGET_MAPPED;
 	target.image = p->maps.image;
-	/* The entry may be younger than the table: a tick made it after that was published. */
+	/* The entry may be newer than the table: a tick made it after the table was published. */
 	if (p->unwind.table)
 		target.unwind = p->unwind.table;
 	return bpf_map_update_elem(t->map_fd, &key, &target, BPF_EXIST) < 0 ? -errno : 0;

@@ -11,11 +11,12 @@
 #include "shared/tools/macro.h"
 
 /*
- * Tables that are taken away at a time for one file's rows; a process without room then asks again.
+ * Tables that are taken away at a time for one file's rows; a process without space then asks
+ * again.
  */
 #define TAKEN_AT_ONCE 16
 
-/* How often a process that is sampled and has no table asks for another one's. */
+/* How often a sampled process without a table asks for another process's table. */
 #define ASK_EVERY_NS NSEC_PER_SEC
 
 void process_unwind_init(struct process_unwind *u, const struct process_unwind_needs *needs)
@@ -87,7 +88,7 @@ static void drop_plan(struct process_unwind *u, struct process *p)
 	end_waiting(u, p);
 }
 
-/* Every plan is in the list of those that wait, so that freeing this list frees all. */
+/* Every plan is in the list of waiting plans, so freeing this list frees all plans. */
 void process_unwind_done(struct process_unwind *u)
 {
 	while (u->first)
@@ -97,7 +98,7 @@ void process_unwind_done(struct process_unwind *u)
 	u->files = NULL;
 }
 
-/* Notes that the plan of `p` must be made again when rows are free. */
+/* Records that the plan of `p` must be made again when rows are free. */
 static void note_starved(struct process_unwind *u, const struct process *p)
 {
 	for (size_t i = 0; i < u->starved_count; i++)
@@ -108,8 +109,8 @@ static void note_starved(struct process_unwind *u, const struct process *p)
 }
 
 /*
- * Takes the table away. Returns how many bytes of its holder's rows no table of the holder uses
- * then.
+ * Takes the table away. Returns how many bytes of its holder's rows are then unused by the holder's
+ * tables.
  */
 static uint64_t take_rows(struct process_unwind *u, const struct walk_table *t)
 {
@@ -124,8 +125,8 @@ static uint64_t take_rows(struct process_unwind *u, const struct walk_table *t)
 }
 
 /*
- * Takes tables away from owners that must yield, when files of `p` of so many elements found no
- * room in the pool.
+ * Takes tables away from owners that must yield, after files of `p` with this many elements did not
+ * fit into the pool.
  */
 static void make_room(struct process_unwind *u, const struct process *p, uint32_t elements)
 {
@@ -149,9 +150,9 @@ static void make_room(struct process_unwind *u, const struct process *p, uint32_
 }
 
 /*
- * Call when no table is free for `p`. Takes another process's table away only for one that was
- * sampled since it lacks its own, once in ASK_EVERY_NS: among sleepers a table would change hands
- * for nothing, and each change costs.
+ * Called when no table is free for `p`. Takes another process's table only if `p` was sampled since
+ * it lacks its own, once in ASK_EVERY_NS: among sleepers a table would change hands without
+ * benefit, and each change costs.
  */
 static void lack_table(struct process_unwind *u, struct process *p)
 {
@@ -162,7 +163,7 @@ static void lack_table(struct process_unwind *u, struct process *p)
 	if (!s->lacks_table) {
 		s->lacks_table = true;
 		s->sampled_ns = 0;
-		/* It may be long until a table is free: takes raw addresses meanwhile. */
+		/* It may be long until a table is free: take raw addresses in the meantime. */
 		process_targets_set_mapped(u->needs.targets, p, true);
 	}
 	if (!s->sampled_ns || (s->asked_ns && now_ns - s->asked_ns < ASK_EVERY_NS))
@@ -259,8 +260,8 @@ static void make_plan(struct process_unwind *u, struct process *p)
 }
 
 /*
- * Whether news may help `p`. One that lacks only a table is continued when it was sampled since, or
- * when tables are free: the cost of news does not grow with the number of sleepers that wait.
+ * Whether news may help `p`. A process that lacks only a table continues if it was sampled since,
+ * or if tables are free: the cost of news does not grow with the number of sleepers that wait.
  */
 static bool may_advance(const struct process *p, bool sampled, uint32_t room)
 {
@@ -272,8 +273,8 @@ static bool may_advance(const struct process *p, bool sampled, uint32_t room)
 }
 
 /*
- * Continues the plans of those that wait, each once in a round, until the time is over. Those that
- * are sampled come first, so that a table that became free is theirs.
+ * Continues the waiting plans, each once per round, until the time is over. Sampled processes come
+ * first, so that they get a table that became free.
  */
 static void advance_waiting(struct process_unwind *u, uint64_t until_ns)
 {
@@ -341,8 +342,8 @@ void process_unwind_matched(struct process_unwind *u, struct process *p)
 }
 
 /*
- * A plan that was concluded before process.match was written has written nothing, and is gone: one
- * more is concluded at once, because all files are settled.
+ * A plan that was concluded before process.match was written has written nothing, and is gone.
+ * Concludes one more plan at once, because all files are settled.
  */
 void process_unwind_announced(struct process_unwind *u, struct process *p)
 {
@@ -352,7 +353,7 @@ void process_unwind_announced(struct process_unwind *u, struct process *p)
 		make_plan(u, p);
 }
 
-/* Notes that a process without a table is sampled: the next step asks for one. */
+/* Records that a process without a table is sampled: the next step requests a table. */
 static void note_sampled(struct process_unwind *u, struct process *p, uint64_t time_ns)
 {
 	struct unwind_state *s = &p->unwind;
@@ -399,7 +400,7 @@ void process_unwind_leave(struct process_unwind *u, struct process *p)
 	unwind_tables_leave(&u->tables, p);
 }
 
-/* Makes the plans again that had found no room for their files, now that tables are free. */
+/* Makes the plans again that lacked space for their files, now that tables are free. */
 static void retry_starved(struct process_unwind *u)
 {
 	struct process_key starved[PROCESS_UNWIND_STARVED_MAX];

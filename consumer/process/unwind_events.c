@@ -7,7 +7,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Modules without rows that one line names; further ones are counted. */
+/* Modules without rows that one line names; the rest are counted. */
 #define ROWLESS_MAX 16
 
 /* Modules that one answer of the status method names. */
@@ -78,7 +78,7 @@ static void write_module(const struct unwind_module *m, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes modules without rows first, because an operator can do something about those. */
+/* Writes modules without rows first, because an operator can fix those. */
 static void write_modules(struct unwind_files *files, struct jsonw *w)
 {
 	struct unwind_module m;

@@ -21,9 +21,9 @@ struct item {
 
 struct unwind_plan {
 	enum rule_unwind by;
-	bool taken;	  /* unwind_plan_take has handed its holds over */
+	bool taken;	  /* unwind_plan_take has transferred its holds */
 	bool foreign;	  /* code for another kind of machine, such as 32-bit programs */
-	uint32_t lacking; /* elements that found no room in the pool */
+	uint32_t lacking; /* elements that did not fit into the pool */
 	size_t count, cut;
 	struct item items[];
 };
@@ -33,7 +33,7 @@ static bool has_rows(const struct item *item)
 	return item->kind == UNWIND_KIND_ROWS || item->kind == UNWIND_KIND_ROWS_ALONE;
 }
 
-/* A mapping of too many, with its rank. */
+/* A mapping and its rank, if there are too many. */
 struct candidate {
 	unsigned int group; /* the lowest group first */
 	uint64_t worth;	    /* within the group, the highest first */
@@ -53,7 +53,7 @@ static int compare_candidates(const void *a, const void *b)
 
 /*
  * Ranks mappings: the program's own first; then its files from the highest address down, because
- * the first loaded files are highest, such as the vDSO and the C library, through which every stack
+ * the files loaded first are highest, such as the vDSO and the C library, through which every stack
  * goes; last the code made at run time, the largest first.
  */
 static struct candidate rank_mapping(const struct mappings *maps, size_t i)
@@ -67,7 +67,7 @@ static struct candidate rank_mapping(const struct mappings *maps, size_t i)
 	return (struct candidate){ .group = 2, .worth = m->end - m->start, .i = i };
 }
 
-/* Marks the mappings that get a place in a table when there are more than UNWIND_RANGES. */
+/* Marks the mappings that get a place in a table if there are more than UNWIND_RANGES. */
 static int choose_mappings(const struct mappings *maps, bool *chosen)
 {
 	struct candidate *all = calloc(maps->count, sizeof(*all));
@@ -126,7 +126,7 @@ void unwind_plan_free(struct unwind_plan *plan, struct unwind_files *files)
 	free(plan);
 }
 
-/* Settles a mapping without rows: by the frame pointer, unless the rule wants rows alone. */
+/* Settles a mapping without rows: by the frame pointer, unless the rule requires rows. */
 static void settle_rowless(const struct unwind_plan *plan, struct item *item)
 {
 	item->kind = plan->by == RULE_UNWIND_TABLE ? UNWIND_KIND_NONE : UNWIND_KIND_FP;
@@ -247,7 +247,7 @@ uint32_t *unwind_plan_take(struct unwind_plan *plan, size_t *ret_count)
 	size_t count = 0;
 
 	/*
-	 * Without memory for the table's account the files stay held for good, so that no row is
+	 * Without memory for the table's account the files stay held permanently, so that no row is
 	 * overwritten.
 	 */
 	for (size_t i = 0; i < plan->count; i++) {

@@ -28,7 +28,7 @@ static bool is_captured(const struct unwind_room *room, const struct process *p)
 	return captured_holds(room->captured, p->cgroup_id, path);
 }
 
-/* Returns the table unused for longest of the yielding owner with most of `share`. */
+/* Returns the longest unused table of the yielding owner with most of `share`. */
 static const struct walk_table *find_yielding(const struct unwind_room *room,
 					      const struct owner *owner, enum share share,
 					      uint64_t n)
@@ -50,8 +50,8 @@ static const struct walk_table *find_yielding(const struct unwind_room *room,
 }
 
 /*
- * Returns the table unused for longest of the same owner or of an unknown one, if that is IDLE_NS
- * or more.
+ * Returns the longest unused table of this owner or of an unknown one, if unused for at least
+ * IDLE_NS.
  */
 static const struct walk_table *find_idle(const struct unwind_room *room, const struct owner *owner)
 {

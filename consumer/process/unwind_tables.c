@@ -91,7 +91,8 @@ void unwind_tables_close(struct unwind_tables *all)
 }
 
 /*
- * Retires table `number`: the kernel side begins no more walks by it, and it is free after a grace.
+ * Retires table `number`: the kernel side begins no more walks by it, and it is free after a grace
+ * period.
  */
 static void retire_table(struct unwind_tables *all, uint32_t number)
 {
@@ -167,8 +168,8 @@ static ssize_t take_record(void *context, const uint8_t *data, size_t bytes)
 }
 
 /*
- * Makes the kernel side fill the table that the claims name. Asks by pid first, as
- * process_mappings.c does. 0; the record stays as it is when the process was not found.
+ * Makes the kernel side fill the table that the claims name. Requests by pid first, like
+ * process_mappings.c. Returns 0; the record stays unchanged if the process was not found.
  */
 static int read_ranges(const struct unwind_tables *all, struct ranges_record *record)
 {
@@ -180,8 +181,8 @@ static int read_ranges(const struct unwind_tables *all, struct ranges_record *re
 }
 
 /*
- * Makes the kernel side write the confirmed ranges of the plan into table `number`. 0 with its
- * record; -ESRCH when the process has ended or has another image now: then addresses of the new
+ * Makes the kernel side write the confirmed ranges of the plan into table `number`. Returns 0 with
+ * its record; -ESRCH if the process has ended or has another image now: then addresses of the new
  * image would be looked up in the mappings of the old one.
  */
 static int fill_table(const struct unwind_tables *all, const struct process *p, uint32_t number,
