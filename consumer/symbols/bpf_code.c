@@ -52,7 +52,7 @@ static int compare_starts(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Turns a time of CLOCK_BOOTTIME into one of CLOCK_MONOTONIC, which is behind by all suspends. */
+/* Converts a time of CLOCK_BOOTTIME to CLOCK_MONOTONIC, which lags behind by all suspends. */
 static uint64_t mono_of(uint64_t boot_ns, uint64_t suspended_ns)
 {
 	return boot_ns - MIN(boot_ns, suspended_ns);

@@ -69,8 +69,8 @@ static const struct bpf_code_record *find_program(struct ksyms *k, uint64_t addr
 }
 
 /*
- * Names a BPF program that was there before the first sample: by the symbol of its start, in a
- * table that is no older.
+ * Names a BPF program that existed before the first sample: by the symbol of its start, in a table
+ * that is no older.
  */
 static const char *name_program(struct ksyms *k, const struct bpf_code_record *program,
 				uint64_t *ret_start, const char **ret_module)
@@ -92,7 +92,7 @@ static const char *name_program(struct ksyms *k, const struct bpf_code_record *p
 	return fn;
 }
 
-/* As kernel_symbols_find, but for code of BPF programs. */
+/* Like kernel_symbols_find, but for code of BPF programs. */
 static const char *find_fixed(const struct ksyms *k, uint64_t address, uint64_t *ret_start,
 			      const char **ret_module)
 {
@@ -113,9 +113,7 @@ const char *kernel_symbol_reader_find(struct ksyms *k, uint64_t address, uint64_
 
 	if (program)
 		return name_program(k, program, ret_start, ret_module);
-	/*
-	 * The kernel's own code does not move; the addresses of a module may have been used again.
-	 */
+	/* The kernel's own code does not move; the addresses of a module may have been reused. */
 	if (k->held || (fn && !**ret_module) || !is_old(k, fn ? SYMBOLS_KERNEL_AGE_NS : k->wait_ns))
 		return fn;
 	read_again(k);

@@ -164,7 +164,10 @@ static const char *module_of(const struct name_table *n, size_t i)
 	return name + strlen(name) + 1;
 }
 
-/* Whether the symbols are pages of ftrace and kprobes (kernel/kallsyms.c): they are apart. */
+/*
+ * Whether the symbols are pages of ftrace and kprobes (kernel/kallsyms.c): their addresses are
+ * scattered.
+ */
 static bool is_scattered(const char *module)
 {
 	static const char builtin[] = "__builtin__";
@@ -173,8 +176,9 @@ static bool is_scattered(const char *module)
 }
 
 /*
- * Bounds the symbols that do not reach to the next one: of a module the last, with an unknown end,
- * and each scattered one. The length of a BPF program is in bpf_code.h: the symbol has its start.
+ * Bounds the symbols that do not extend to the next one: the last symbol of a module, with an
+ * unknown end, and each scattered one. The length of a BPF program is in bpf_code.h: the symbol has
+ * its start.
  */
 static void bound_symbols(struct name_table *n)
 {

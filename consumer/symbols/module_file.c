@@ -9,7 +9,7 @@
 #include "shared/tools/macro.h"
 
 /*
- * Returns whether an opened file may stand for the module. Where its numbers, size and times cannot
+ * Returns whether an opened file may represent the module. If its numbers, size and times cannot
  * decide, only the kernel's build-id can, which every reader of the file compares.
  */
 static bool may_be_file(const struct module *m, bool vague)
@@ -19,7 +19,7 @@ static bool may_be_file(const struct module *m, bool vague)
 
 /*
  * Whether the file is a memory file (memfd_create(2)): it was not removed, it never had a path. The
- * broker opens none.
+ * broker does not open such files.
  */
 static bool is_memory_file(const struct module *m)
 {
@@ -63,7 +63,7 @@ bool module_file_may_borrow(const struct module_file *f, const struct module *m,
 	       reason == REASON_NOT_REGULAR || reason == REASON_READ_ERROR;
 }
 
-/* Copies the places of a module, the last seen first; returns how many. */
+/* Copies the places of a module, the most recently seen first; returns how many. */
 static size_t places_of(const struct module_file *f, const struct module *m,
 			struct module_place places[MODULE_PLACES])
 {
@@ -79,7 +79,7 @@ static size_t places_of(const struct module_file *f, const struct module *m,
 
 /*
  * Takes a descriptor from the broker if it is the module's file. The broker opens the file that is
- * mapped there now, which may be another one.
+ * mapped there now, which may be a different one.
  */
 static bool adopt_image(int fd, const struct module *m, struct elf_image *ret_image)
 {

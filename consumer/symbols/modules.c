@@ -54,7 +54,7 @@ void modules_done(struct modules *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-/* Makes room in the list of modules; call with the lock held. */
+/* Reserves space in the list of modules; call with the lock held. */
 static int reserve_module(struct modules *t)
 {
 	size_t space = MAX(t->space * 2, (size_t)64);
@@ -114,7 +114,7 @@ static int module_new(const struct file_identity *identity, const char *path, si
 	return 0;
 }
 
-/* Member by member: the struct may have padding. */
+/* Compares each member: the struct may have padding. */
 static bool is_identity(const struct file_identity *a, const struct file_identity *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
@@ -183,8 +183,8 @@ int modules_file(struct modules *t, const struct file_identity *identity, const 
 }
 
 /*
- * The kernel fills a shorter build-id up with zeros (lib/buildid.c, parse_build_id). The common
- * lengths are 20 (SHA-1), 16 (MD5, UUID) and 8 (xxhash).
+ * The kernel pads a shorter build-id with zeros (lib/buildid.c, parse_build_id). The common lengths
+ * are 20 (SHA-1), 16 (MD5, UUID) and 8 (xxhash).
  */
 uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES])
 {
@@ -257,7 +257,7 @@ void modules_place(struct modules *t, struct module *m, const struct module_plac
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Makes the table find the module no more; call with the lock held. */
+/* Removes the module from the table; call with the lock held. */
 static void delist_module(struct modules *t, struct module *m)
 {
 	bool by_id = m->path[0] == '\0';
@@ -363,8 +363,8 @@ static int compare_releases(const void *a, const void *b)
 }
 
 /*
- * Collects in `found` the modules without use since before_ns, the longest unused first; call with
- * the lock held. Returns how many.
+ * Collects in `found` the modules unused since before_ns, the longest unused first; call with the
+ * lock held. Returns how many.
  */
 static size_t find_unused(const struct modules *t, uint64_t before_ns, struct module **found)
 {

@@ -10,8 +10,8 @@
 #include "shared/tools/idmap.h"
 
 struct pretty {
-	struct idmap
-		by_raw; /* address of the raw name -> the readable one, owned unless it is it */
+	struct idmap by_raw; /* address of the raw name -> the readable one, owned unless it is the
+			      * raw name */
 	size_t text_bytes;
 };
 

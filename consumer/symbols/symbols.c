@@ -84,7 +84,7 @@ static void link_newest(struct symbols *s, struct module *m)
 	s->newest = m;
 }
 
-/* Adds `bytes` and `symbols` to the statistics, or subtracts them when `came` is false. */
+/* Adds `bytes` and `symbols` to the statistics, or subtracts them if `came` is false. */
 static void account_bytes(struct symbols *s, size_t bytes, size_t symbols, bool came)
 {
 	pthread_mutex_lock(&s->modules.lock);
@@ -109,8 +109,8 @@ void symbols_evict_table(struct symbols *s, struct module *m)
 }
 
 /*
- * Evicts tables used before the last trim, without a holder of their strings, until there is room;
- * false when there is none.
+ * Evicts tables used before the last trim, without a holder of their strings, until there is space;
+ * false if there is none.
  */
 static bool make_room(struct symbols *s)
 {
@@ -119,7 +119,7 @@ static bool make_room(struct symbols *s)
 	return s->table_bytes < s->max_bytes || s->table_bytes == 0;
 }
 
-/* Keeps where a debug file of the module would be, if it may have more names. */
+/* Records where a debug file of the module would be, if it may have more names. */
 static void keep_links(struct module *m, const struct elf_symbols *table)
 {
 	free(m->links);
@@ -130,8 +130,8 @@ static void keep_links(struct module *m, const struct elf_symbols *table)
 }
 
 /*
- * Whether a debug file has come for a module that had to be left without names. Looks at most once
- * between two trims, and before any name of its table is in use.
+ * Whether a debug file has appeared for a module that had to be left without names. Checks at most
+ * once between two trims, and before any name of its table is in use.
  */
 static bool has_new_debug_file(const struct symbols *s, struct module *m)
 {
@@ -190,7 +190,7 @@ static enum reason read_borrowed(struct symbols *s, struct module *m, enum reaso
 	return reason;
 }
 
-/* Reads the table of a module that has none, from the host's file or else through the broker. */
+/* Reads the table of a module without one, from the host's file or else through the broker. */
 static enum reason read_table(struct symbols *s, struct module *m)
 {
 	struct elf_image image = { .fd = -1 };
@@ -207,7 +207,10 @@ static enum reason read_table(struct symbols *s, struct module *m)
 	return read_borrowed(s, m, reason);
 }
 
-/* Loads the module's table unless it is loaded. NULL, or why not: m->unreadable or another word. */
+/*
+ * Loads the module's table unless it is loaded. Returns NULL, or the reason: m->unreadable or
+ * another word.
+ */
 static const char *load_table(struct symbols *s, struct module *m)
 {
 	enum reason reason;
@@ -264,9 +267,8 @@ static const char *prettify_name(struct symbols *s, struct module *m, const char
 }
 
 /*
- * Returns the module with the table that names this one's functions: itself, or another file of the
- * same build, because containers have copies of their own. NULL: *ret_why has the reason where
- * there is none.
+ * Returns the module with the table that names this module's functions: itself, or another file of
+ * the same build, because containers have copies of their own. NULL: *ret_why has the reason.
  */
 static struct module *find_table(struct symbols *s, struct module *m, const char **ret_why)
 {
@@ -292,7 +294,7 @@ struct code {
 	struct module *m;
 };
 
-/* Whether a call may end at the offset. Reads the code of the file, which is rarely asked for. */
+/* Whether a call may end at the offset. Reads the code of the file, which is rarely needed. */
 static bool has_call(void *context, uint64_t offset)
 {
 	struct code *c = context;
@@ -365,7 +367,7 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	return 0;
 }
 
-/* Updates the statistics by the present size of the kernel's tables. */
+/* Updates the statistics with the current size of the kernel's tables. */
 static void account_ksyms(struct symbols *s)
 {
 	size_t bytes = kernel_symbol_reader_bytes(&s->ksyms),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which files are of one build. A build-id alone does not prove it: linkers have given one to
- * different programs. Symbolizer thread only.
+ * Which files belong to one build. A build-id alone does not prove it: linkers have given one
+ * build-id to different programs. Symbolizer thread only.
  */
 #include <string.h>
 
@@ -10,7 +10,9 @@
 #include "shared/elf/elf_symbols.h"
 #include "shared/tools/cleanup.h"
 
-/* Limit of files that one search for a build-id asks the broker for; it takes the newest ones. */
+/*
+ * Limit of files that one search for a build-id requests from the broker; it takes the newest ones.
+ */
 #define BORROW_MAX 16
 
 bool symbols_identify(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
@@ -69,7 +71,7 @@ struct module *symbols_find_copy(struct symbols *s, struct module *m)
 	return NULL;
 }
 
-/* Whether the file may be that of `m`, by its size. */
+/* Whether the file may be the file of `m`, by its size. */
 static bool may_be(const struct module *m, const struct module *file)
 {
 	return m != file && (m->identity.bytes == 0 || m->identity.bytes == file->identity.bytes);
@@ -100,7 +102,10 @@ static void ask_image(struct symbols *s, struct module *m, struct elf_image *ima
 	cleanup_close(&image->fd);
 }
 
-/* Asks the broker once for a file that the host's path does not give. False: no need to. */
+/*
+ * Requests a file from the broker once if the host's path does not lead to it. Returns false if
+ * there is no need.
+ */
 static bool ask_broker(struct symbols *s, struct module *file)
 {
 	struct elf_image image = { .fd = -1 };
@@ -116,8 +121,8 @@ static bool ask_broker(struct symbols *s, struct module *file)
 }
 
 /*
- * Returns the file for which the kernel reported the build-id of `m`; NULL when there is none, or
- * when such files differ.
+ * Returns the file for which the kernel reported the build-id of `m`; NULL if there is none, or if
+ * such files differ.
  */
 static struct module *find_reported(struct symbols *s, const struct module *m)
 {
@@ -136,8 +141,8 @@ static struct module *find_reported(struct symbols *s, const struct module *m)
 }
 
 /*
- * Finds the file of `m` among those that the host's path does not give. Reads the build-ids of the
- * newest ones through the broker, each once.
+ * Finds the file of `m` among the files that the host's path does not lead to. Reads the build-ids
+ * of the newest ones through the broker, each once.
  */
 static struct module *find_borrowed(struct symbols *s, const struct module *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What other threads than the symbolizer do with modules and their files. */
+/* Operations on modules and their files for threads other than the symbolizer. */
 #include "consumer/symbols/symbols_internal.h"
 #include "shared/elf/reason.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How modules that nothing refers to any more are freed. */
+/* Frees modules without references. */
 #include "consumer/symbols/symbols_internal.h"
 
 size_t symbols_forget(struct symbols *s, uint64_t before_ns,

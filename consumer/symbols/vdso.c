@@ -22,8 +22,8 @@ int vdso_image(struct elf_image *ret_image)
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
 		return -EBADMSG;
 	/*
-	 * The section headers are the end of the image: strip(1) writes them last, and so the
-	 * kernel builds it.
+	 * The section headers are the end of the image: strip(1) writes them last, and the kernel
+	 * builds the vDSO with it.
 	 */
 	bytes = (uint64_t)header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
 	if (bytes < sizeof(*header) || bytes > VDSO_BYTES_MAX)

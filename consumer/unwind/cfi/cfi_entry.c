@@ -14,9 +14,9 @@ uint64_t cfi_entry_address(const struct cfi_section *s, const uint8_t *at)
 }
 
 /*
- * Reads which CIE an FDE refers to. In .eh_frame the id is the distance back, and an id of 0 is a
- * CIE; in .debug_frame it is an offset, and all ones are a CIE. A 64-bit entry in .eh_frame refers
- * to none: readers disagree about its id, and nothing writes such entries.
+ * Reads which CIE an FDE refers to. In .eh_frame the id is the distance back, and id 0 marks a CIE;
+ * in .debug_frame it is an offset, and all ones mark a CIE. A 64-bit entry in .eh_frame refers to
+ * no CIE: readers disagree about its id, and no tool writes such entries.
  */
 static void read_id(const struct cfi_section *s, struct cfi_entry *e, bool wide)
 {
@@ -159,7 +159,7 @@ bool cfi_entry_fde(const struct cfi_section *s, const struct cfi_entry *entry,
 	struct cfi_bytes b = entry->body;
 	struct cfi_fde fde;
 
-	if (cie->encoding == USUAL_ENCODING) /* a constant makes it ten times as fast */
+	if (cie->encoding == USUAL_ENCODING) /* a constant makes it ten times faster */
 		read_range(&b, USUAL_ENCODING, address, &fde);
 	else
 		read_range(&b, cie->encoding, address, &fde);

@@ -4,12 +4,12 @@
 #include "consumer/unwind/cfi/cfi_expression.h"
 
 /*
- * The two shapes that the CFA's expression may have; `memory` with base sp is that of a signal
+ * The two shapes that the CFA's expression may have; `memory` with base sp is the CFA of a signal
  * frame.
  */
 struct cfa {
 	enum unwind_cfa kind;
-	int64_t low, high; /* of the kinds with two halves; else `low` is the offset */
+	int64_t low, high; /* for kinds with two halves; else `low` is the offset */
 };
 
 static bool fits_int16(int64_t n)
@@ -135,8 +135,8 @@ static enum cfi_loss fp_of(const struct cfi_state *s, enum unwind_fp *ret_fp, in
 
 /*
  * Finds where the return address is. At an unusual place a rule can only combine it with an
- * unchanged frame pointer. Of the registers, the kernel side keeps the one that holds it in the C
- * library's vfork, where the child has changed the stack.
+ * unchanged frame pointer. Of the registers, the kernel side keeps the one that holds the return
+ * address in the C library's vfork, where the child has changed the stack.
  */
 static bool ra_of(const struct cfi_state *s, const struct cfa *cfa, enum unwind_fp fp,
 		  enum unwind_ra *ret_ra, int16_t *offset)

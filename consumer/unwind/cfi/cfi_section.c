@@ -10,15 +10,15 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define CHUNK_BYTES    (128u << 10) /* first read, at least; doubled while entries follow */
-#define ENTRY_BYTES    40	    /* about the bytes of an entry; most files have somewhat less */
+#define CHUNK_BYTES    (128u << 10) /* size of the first read; doubled while entries follow */
+#define ENTRY_BYTES    40	    /* typical bytes of an entry; most files have somewhat less */
 #define HEADER_BYTES   16	    /* bytes of .eh_frame_hdr that are read */
 #define HEADER_VERSION 1
 
 /* Where call frame information begins, and its greatest possible length. */
 struct place {
 	uint64_t offset, bytes, address;
-	uint64_t hint;	 /* about its length, by the file; 0: not known */
+	uint64_t hint;	 /* estimate of its length, by the file; 0: not known */
 	bool open_ended; /* other data may follow it within `bytes` */
 };
 
@@ -29,14 +29,14 @@ void cfi_section_done(struct cfi_section *s)
 }
 
 enum walk {
-	WALK_END,  /* at the terminator, or at the end of the room */
+	WALK_END,  /* at the terminator, or at the end of the space */
 	WALK_MORE, /* the next entry reaches beyond the bytes read */
-	WALK_BAD,  /* the room is too small for the next entry */
+	WALK_BAD,  /* the space is too small for the next entry */
 };
 
 /*
- * Walks over whole entries within the first `have` bytes of `room`. *at is where it stopped; with
- * WALK_MORE, *want is how many bytes it needs to go on.
+ * Walks over complete entries within the first `have` bytes of `room`. *at is where it stopped;
+ * with WALK_MORE, *want is how many bytes it needs to continue.
  */
 static enum walk walk_entries(const uint8_t *data, size_t have, uint64_t room, size_t *at,
 			      uint64_t *want)
@@ -83,7 +83,7 @@ static int grow_data(const struct elf_reader *e, const struct place *p, uint8_t 
 }
 
 /*
- * Reads more and more of the `room` bytes at `p`, until the last entry is read. Where only a
+ * Reads increasing parts of the `room` bytes at `p`, until the last entry is read. If only a
  * terminator marks the end and the linker wrote none, any data may follow: the first data that
  * cannot be an entry is the end.
  */

@@ -65,7 +65,7 @@ static const Elf64_Phdr *find_text(struct compiler *c, uint64_t address)
 	return c->text;
 }
 
-/* Returns the bytes of the FDE's range, cut to its segment `text`. */
+/* Returns the bytes of the FDE's range, clipped to its segment `text`. */
 static uint64_t bytes_within(const struct cfi_fde *fde, const Elf64_Phdr *text)
 {
 	return MIN(fde->bytes, text->p_filesz - (fde->start - text->p_vaddr));
@@ -102,7 +102,7 @@ static uint64_t count_steps(const struct compiler *c)
 	return steps;
 }
 
-/* Makes the section of the FDE at `at` the one that is read. Returns the FDE's offset in it. */
+/* Selects the section of the FDE at `at` for reading. Returns the FDE's offset in it. */
 static size_t choose_section(struct compiler *c, uint32_t at)
 {
 	c->entries = &c->sections[at & IN_SECOND ? 1 : 0];
@@ -210,8 +210,8 @@ static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_
 }
 
 /*
- * Prefetches an FDE: their order is not that of the text, so the processor cannot predict which
- * comes next.
+ * Prefetches an FDE: FDEs are not in the order of the text, so the processor cannot predict the
+ * next one.
  */
 static void prefetch_fde(const struct compiler *c, size_t i)
 {
@@ -223,7 +223,7 @@ static void prefetch_fde(const struct compiler *c, size_t i)
 	__builtin_prefetch(c->sections[at & IN_SECOND ? 1 : 0].section.data + (at & ~IN_SECOND));
 }
 
-/* Reads the FDE of the list's item `i` again, with its range cut to its segment. */
+/* Reads the FDE of the list's item `i` again, with its range clipped to its segment. */
 static int read_again(struct compiler *c, size_t i, struct unwind_entry *ret_entry)
 {
 	size_t at = choose_section(c, c->fdes.items[i].at);
@@ -238,7 +238,7 @@ static int read_again(struct compiler *c, size_t i, struct unwind_entry *ret_ent
 	return 0;
 }
 
-/* Reads the widest of the FDEs from `i` to before `next`, which begin at one address. */
+/* Reads the widest of the FDEs from `i` to before `next`, which all begin at one address. */
 static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_entry *ret_entry)
 {
 	uint64_t bytes = 0;
@@ -260,7 +260,7 @@ static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_
 
 /*
  * Returns whether text from `end` of a function to the next one is padding: it is narrow, and the
- * program does not begin there, as that of musl does between main and its own function.
+ * program does not begin there, as musl's does between main and its own function.
  */
 static bool is_padding(const struct compiler *c, uint64_t end, uint64_t next)
 {
@@ -270,9 +270,9 @@ static bool is_padding(const struct compiler *c, uint64_t end, uint64_t next)
 }
 
 /*
- * Appends rows for the widest of the FDEs from `i` to before `next`, which begin at one address.
- * Its text ends at the latest where the next function begins; a wide gap between them gets a row of
- * its own.
+ * Appends rows for the widest of the FDEs from `i` to before `next`, which all begin at one
+ * address. Its text ends at the latest where the next function begins; a wide gap between them gets
+ * a row of its own.
  */
 static int run_group(struct compiler *c, size_t i, size_t next)
 {
@@ -327,7 +327,10 @@ static int find_base(struct compiler *c)
 	return lowest == UINT64_MAX ? -ENODATA : 0;
 }
 
-/* Reserves about as many rows as the table will have; memory that is never written is not used. */
+/*
+ * Reserves approximately as many rows as the table will have; memory that is never written is not
+ * used.
+ */
 static int reserve_rows(struct compiler *c)
 {
 	size_t rows = (c->sections[0].section.bytes + c->sections[1].section.bytes) / ROW_BYTES_MIN;
@@ -336,8 +339,8 @@ static int reserve_rows(struct compiler *c)
 }
 
 /*
- * Reads both sections; one is enough. A .debug_frame that cannot be read takes nothing from a file
- * that has .eh_frame.
+ * Reads both sections; one is enough. An unreadable .debug_frame does no harm to a file that has
+ * .eh_frame.
  */
 static int read_sections(struct compiler *c)
 {

@@ -32,7 +32,7 @@ static bool read_cie(struct unwind_entries *e, uint64_t at, struct unwind_cie *k
 	return true;
 }
 
-/* Reads the CIE at `at` into its slot, in place of the one that is there. */
+/* Reads the CIE at `at` into its slot, replacing the one that is there. */
 static void learn_cie(struct unwind_entries *e, uint64_t at, struct unwind_cie *known)
 {
 	known->known = true;

@@ -37,7 +37,7 @@ int unwind_fdes_grow(struct unwind_fdes *f)
 	return 0;
 }
 
-/* Returns the bits that are set in any start: a digit without one needs no pass. */
+/* Returns the bits that are set in any start: a digit without set bits needs no pass. */
 static uint32_t bits_of(const struct unwind_fdes *f, bool *ret_sorted)
 {
 	uint32_t bits = 0, before = 0;
@@ -54,7 +54,7 @@ static uint32_t bits_of(const struct unwind_fdes *f, bool *ret_sorted)
 	return bits;
 }
 
-/* Runs one pass of a radix sort, which keeps the order of those with the same digit. */
+/* Runs one pass of a radix sort, which keeps the order of items with the same digit. */
 static void sort_digit(const struct unwind_fde *from, size_t count, unsigned int shift,
 		       struct unwind_fde *to)
 {

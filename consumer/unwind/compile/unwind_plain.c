@@ -7,7 +7,7 @@
 
 #include "consumer/unwind/cfi/cfi_rule.h"
 
-#define CODE_MAX  4096 /* bytes of instructions, for which as many rows are reserved */
+#define CODE_MAX  4096 /* bytes of instructions; this many rows are reserved */
 #define ALIGN_MAX 128  /* of data, either sign: a factor of 7 bits then fits 16 bits */
 
 static_assert(ALIGN_MAX * 127 <= INT16_MAX, "an offset of fp fits a rule");
@@ -24,7 +24,7 @@ bool unwind_plain_of(const struct cfi_cie *cie, const struct cfi_state *initial,
 
 /*
  * Returns the rule as one word, so that the state is one register. Members would be written one by
- * one and read together, for which the processor has to wait.
+ * one and read together, and the processor would have to wait.
  */
 static inline uint64_t word_of(struct unwind_rule rule)
 {
@@ -93,7 +93,7 @@ static inline bool read_distance(struct run *run, size_t bytes, uint32_t *ret_di
 	return true;
 }
 
-/* Notes that a register is saved at CFA + factor * data_align. */
+/* Records that a register is saved at CFA + factor * data_align. */
 static inline bool save_register(struct run *run, uint32_t reg, uint32_t factor)
 {
 	if (reg == CFI_FP) {
@@ -104,7 +104,7 @@ static inline bool save_register(struct run *run, uint32_t reg, uint32_t factor)
 	return reg != CFI_SP && reg != CFI_PC;
 }
 
-/* Notes that a register is as it was at the function's start. */
+/* Records that a register has its value from the function's start. */
 static inline bool restore_register(struct run *run, uint32_t reg)
 {
 	if (reg == CFI_FP)
@@ -188,17 +188,17 @@ static inline bool step_instruction(struct run *run, uint32_t *ret_distance)
 	}
 }
 
-/* The rows being written, for which there is room. */
+/* The rows being written; there is space for them. */
 struct rows {
 	struct unwind_row *next;
 	uint64_t word; /* the rule of the last state as a word */
-	uint32_t rule; /* its index, or that of the row before the function, or NO_RULE */
+	uint32_t rule; /* its index, or the index of the row before the function, or NO_RULE */
 	uint32_t states;
 };
 
 #define NO_RULE UINT32_MAX
 
-/* Appends a row for the state, unless its rule is that of the last row. */
+/* Appends a row for the state, unless the last row has the same rule. */
 static inline int put_row(struct rows *rows, uint64_t word, uint64_t pc, struct unwind_rules *rules,
 			  uint32_t limit)
 {
@@ -220,7 +220,7 @@ static inline int put_row(struct rows *rows, uint64_t word, uint64_t pc, struct 
 	return 0;
 }
 
-/* Runs all instructions. 1, 0 or -errno as unwind_plain_run. */
+/* Runs all instructions. Returns 1, 0 or -errno like unwind_plain_run. */
 static inline int run_all(struct run *run, const struct unwind_plain_text *text, struct rows *rows,
 			  struct unwind_rules *rules, uint32_t limit)
 {

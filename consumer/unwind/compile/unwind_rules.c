@@ -62,8 +62,8 @@ int unwind_rules_add(struct unwind_rules *r, struct unwind_rule rule, uint32_t l
 }
 
 /*
- * Goes from the last rule back: each was put into the first free slot, so no rule after it depends
- * on its slot.
+ * Goes backwards from the last rule: each was put into the first free slot, so no rule after it
+ * depends on its slot.
  */
 void unwind_rules_rewind(struct unwind_rules *r, uint32_t count)
 {

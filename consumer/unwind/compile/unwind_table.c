@@ -28,7 +28,8 @@ int unwind_table_grow(struct unwind_table *t, uint32_t rows)
 }
 
 /*
- * Counts in locals: with counters in memory each turn would wait for the store of the turn before.
+ * Counts in locals: with counters in memory each iteration would wait for the store of the previous
+ * one.
  */
 static void count_bytes(struct unwind_table *t)
 {

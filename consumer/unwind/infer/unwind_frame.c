@@ -28,8 +28,7 @@ static void move_sp(struct unwind_frame *f, int64_t by)
 	if (sp < 0 || sp > FRAME_MAX)
 		lose_frame(f, UNWIND_FRAME_LOST);
 	else if (sp < UNWIND_FRAME_ENTRY)
-		lose_frame(f,
-			   UNWIND_FRAME_END); /* it dropped its own return address: it has none */
+		lose_frame(f, UNWIND_FRAME_END); /* it dropped its own return address */
 }
 
 static void forget_sp(struct unwind_frame *f)
@@ -40,7 +39,7 @@ static void forget_sp(struct unwind_frame *f)
 		lose_frame(f, UNWIND_FRAME_LOST);
 }
 
-/* Notes that fp is overwritten; `back`: with the caller's value again. */
+/* Records that fp is overwritten; `back`: it has the caller's value again. */
 static void write_fp(struct unwind_frame *f, bool back)
 {
 	f->fp_known = 0;

@@ -81,9 +81,9 @@ static uint32_t row_end(const struct filler *f, uint32_t i)
 }
 
 /*
- * Whether the file's entry point is in the gap and starts a program; that of a shared library does
- * not. A program begins by clearing fp, which marks the outermost frame (System V ABI AMD64 section
- * 3.4.1).
+ * Whether the file's entry point is in the gap and starts a program; the entry point of a shared
+ * library does not. A program begins by clearing fp, which marks the outermost frame (System V ABI
+ * AMD64 section 3.4.1).
  */
 static bool has_entry(const struct filler *f, const struct gap *gap)
 {
@@ -98,7 +98,7 @@ static bool has_entry(const struct filler *f, const struct gap *gap)
 	       memcmp(code, clear_wide, sizeof(clear_wide)) == 0;
 }
 
-/* Makes room for `count` more functions. */
+/* Reserves space for `count` more functions. */
 static int grow_functions(struct filler *f, size_t count)
 {
 	uint32_t *more = reallocarray(f->functions, f->function_count + count, sizeof(*more));

@@ -14,8 +14,8 @@
 
 #define STATES_MAX     4096
 #define STATES_SLOTS   (2 * STATES_MAX) /* a power of two */
-#define STEPS_PER_BYTE 16		/* musl needs 2; beyond it every function returns */
-#define ROUNDS_MAX     16		/* of find_returning: more than calls are nested */
+#define STEPS_PER_BYTE 16		/* musl needs 2; beyond the limit every function returns */
+#define ROUNDS_MAX     16		/* of find_returning: greater than the nesting of calls */
 #define REST_FROM      4096		/* bytes: shorter text contains pieces of startup code */
 
 /* The state of a byte of text: 0 (unknown), DEAD, or the number of its frame plus 1. */
@@ -31,11 +31,12 @@ struct scanner {
 	const struct unwind_scan *scan;
 	uint16_t *at;	/* owned; for each byte: the state of an instruction that begins there */
 	uint8_t *start; /* owned; for each byte: bits of enum start */
-	uint32_t *met;	/* owned; the offsets that were reached in the function, in that order */
+	uint32_t *met;	/* owned; the offsets that were reached in the function, in order of
+			 * arrival */
 	uint32_t met_count;
 	uint64_t steps, steps_max; /* instructions that does_return has read, and their limit */
 	bool unknown_jump;	   /* the function that is followed jumps to an unknown address */
-	bool left;		   /* that function returned or went on in another function */
+	bool left;		   /* the function returned or continued in another function */
 	struct unwind_frame frames[STATES_MAX];
 	uint16_t slots[STATES_SLOTS];
 	uint32_t frame_count;
@@ -96,7 +97,7 @@ static bool reach_instruction(struct scanner *s, int64_t offset, const struct un
 }
 
 /*
- * Whether there is only padding from `offset` to the next function. Then the call before it does
+ * Whether there is only padding from `offset` to the next function: then the call before it does
  * not return.
  */
 static bool ends_text(const struct scanner *s, int64_t offset)
@@ -140,7 +141,7 @@ static bool leads_out(struct scanner *s, uint32_t offset)
 	int64_t next, to;
 
 	if (!x86_insn_read(s->scan->text + offset, s->scan->bytes - offset, &insn))
-		return true; /* unknown instruction: it may */
+		return true; /* unknown instruction: it may lead out */
 	next = (int64_t)offset + insn.bytes;
 	to = offset + insn.target;
 	switch (insn.effect) {
@@ -182,8 +183,9 @@ static bool does_return(struct scanner *s, uint32_t start)
 }
 
 /*
- * Finds the functions that return. At first none does. A function with a way out returns; then so
- * may functions that return only after a call of it, so repeats until nothing changes.
+ * Finds the functions that return. Initially none does. A function with a way out returns; then
+ * functions that return only after calling it may return too, so this repeats until nothing
+ * changes.
  */
 static void find_returning(struct scanner *s)
 {
@@ -205,7 +207,7 @@ static bool is_syscall(const uint8_t *code)
 	return code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* As reach_instruction, for the next instruction without a jump; false at the end of the text. */
+/* Like reach_instruction, for the next instruction without a jump; false at the end of the text. */
 static bool go_on(struct scanner *s, int64_t offset, const struct unwind_frame *f)
 {
 	return offset < s->scan->bytes && reach_instruction(s, offset, f);
@@ -245,8 +247,9 @@ static bool follow_one(struct scanner *s, uint32_t offset)
 }
 
 /*
- * Follows a function from its first byte. False when it is not understood; then all of it is DEAD.
- * `sure`: a function is known to begin there; otherwise it must return to count as one.
+ * Follows a function from its first byte. Returns false if it is not understood; then all of it is
+ * DEAD. `sure`: a function is known to begin there; otherwise it must return to count as a
+ * function.
  */
 static bool follow_function(struct scanner *s, uint32_t start, const struct unwind_frame *frame,
 			    bool sure)
@@ -267,8 +270,8 @@ static bool follow_function(struct scanner *s, uint32_t start, const struct unwi
 }
 
 /*
- * Whether this is the code that ends a signal handler, mov $15,%eax; syscall: the kernel's frame is
- * where this code runs.
+ * Whether this code ends a signal handler, mov $15,%eax; syscall: the kernel's frame is where this
+ * code runs.
  */
 static bool is_restorer(const uint8_t *code, size_t left)
 {

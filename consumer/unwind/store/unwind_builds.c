@@ -43,7 +43,7 @@ static int give_up(struct unwind_builds *b, struct unwind_build *build)
 	return 0;
 }
 
-/* Returns the build unused for longest among those without a holder, or NULL. */
+/* Returns the longest unused build among those without a holder, or NULL. */
 static struct unwind_build *find_oldest(const struct unwind_builds *b)
 {
 	struct unwind_build *best = NULL;
@@ -57,7 +57,7 @@ static struct unwind_build *find_oldest(const struct unwind_builds *b)
 	return best;
 }
 
-/* Finds a free number; when there is none, gives up a build. */
+/* Finds a free number; if there is none, gives up a build. */
 static int find_free(struct unwind_builds *b, struct unwind_build **ret_build)
 {
 	struct unwind_build *build;
@@ -78,7 +78,7 @@ static int find_free(struct unwind_builds *b, struct unwind_build **ret_build)
 	return r;
 }
 
-/* Takes room in the pool; gives up builds without a holder until there is enough. */
+/* Takes space in the pool; gives up builds without a holder until there is enough. */
 static int make_room(struct unwind_builds *b, uint32_t elements, uint32_t *ret_first)
 {
 	while (unwind_pool_take(&b->pool, elements, ret_first) < 0) {
@@ -91,7 +91,7 @@ static int make_room(struct unwind_builds *b, uint32_t elements, uint32_t *ret_f
 	return 0;
 }
 
-/* Whether rows of one file are right for the other: two files may have one build-id. */
+/* Whether rows of one file are right for the other: two files may have the same build-id. */
 static bool is_same_build(const struct unwind_layout *a, const struct unwind_layout *b)
 {
 	return a->digest == b->digest && a->build_id_bytes == b->build_id_bytes &&

@@ -16,7 +16,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Longer than any tick runs; used when the kernel cannot report that all ticks have ended. */
+/* Longer than any tick runs; used if the kernel cannot report that all ticks have ended. */
 #define GRACE_WAIT_NS (500 * NSEC_PER_MSEC)
 
 /* ---- the unwinder thread */
@@ -39,7 +39,7 @@ static void tell_rules(struct unwind_files *f)
 	__atomic_store_n(&f->stats.rules, f->rules.count, __ATOMIC_RELAXED);
 }
 
-/* Puts a table into the pool and holds *ret_build once, so that it is not given up. */
+/* Puts a table into the pool and holds *ret_build once, to prevent it from being given up. */
 static int place_table(struct unwind_files *f, const struct unwind_layout *layout,
 		       const struct unwind_table *t, uint64_t compile_ns,
 		       struct unwind_build **ret_build)
