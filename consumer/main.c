@@ -65,7 +65,7 @@ static void watch_rules_file(struct agent *a)
 		rules_file_watch(&a->rules_file);
 }
 
-/* Logs one step of the start if it failed: `what` names it. Returns r. */
+/* Logs one step of the start if it failed: `what` names the step. Returns r. */
 static int say_step(const char *what, int r)
 {
 	if (r < 0)
@@ -73,7 +73,7 @@ static int say_step(const char *what, int r)
 	return r;
 }
 
-/* Gives lines to subscribers, and to the kept lines. Any thread. */
+/* Passes lines to subscribers, and to the kept lines. Any thread. */
 static void tap_lines(void *context, const char *data, size_t bytes, uint64_t lines)
 {
 	struct agent *a = context;
@@ -83,7 +83,7 @@ static void tap_lines(void *context, const char *data, size_t bytes, uint64_t li
 		kept_lines_put(a->kept, data, bytes, lines);
 }
 
-/* What a client leaves behind that has gone, however it went. */
+/* Drops the state of a client that has gone, however it ended. */
 static void forget_client(void *context, uint64_t connection)
 {
 	struct agent *a = context;
@@ -155,7 +155,7 @@ static int open_all(struct agent *a)
 	return 0;
 }
 
-/* Asks the broker for a file that only processes which have it mapped can reach. */
+/* Requests a file from the broker that only processes which have it mapped can reach. */
 static int borrow_mapping(void *context, const struct process_key *process, uint64_t start,
 			  uint64_t end, int *ret_fd)
 {
@@ -211,8 +211,8 @@ static int start_all(struct agent *a)
 }
 
 /*
- * Reads the environment only, as in sd_notify(3). On failure it warns and goes on: a service
- * manager that hears nothing ends the service by itself, and variables that a shell passed on by
+ * Reads only the environment, as in sd_notify(3). On failure it warns and continues: a service
+ * manager that gets no message ends the service by itself, and variables that a shell passed on by
  * mistake must not keep the consumer from working.
  */
 static void open_notify(struct agent *a)
@@ -226,7 +226,7 @@ static void open_notify(struct agent *a)
 }
 
 /*
- * Reports the lines that the output did not take at the end, here and in the next consumer's
+ * Reports the lines that the output did not accept at the end, here and in the next consumer's
  * agent.start.
  */
 static bool report_left(struct agent *a, const struct output_queue_left *left)
@@ -247,7 +247,7 @@ static bool report_left(struct agent *a, const struct output_queue_left *left)
 	return true;
 }
 
-/* Whether lines were lost. */
+/* Returns whether lines were lost. */
 static bool release_all(struct agent *a)
 {
 	struct output_queue_left left = { 0 };
@@ -317,8 +317,8 @@ static int run_agent(struct agent *a)
 }
 
 /*
- * Returns the exit status. Faulty rules have their own, because starting again does not repair
- * them: 6 means "not configured" in the LSB, and systemctl shows it so.
+ * Returns the exit status. Faulty rules have their own status, because restarting does not repair
+ * them: 6 means "not configured" in the LSB, and systemctl shows it as such.
  */
 static int status_of(const struct agent *a, int r)
 {

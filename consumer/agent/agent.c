@@ -31,16 +31,16 @@
  */
 #define STALE_NS (20 * NSEC_PER_SEC)
 
-/* How long a session that has ended waits for samples that a drain left in the ring. */
+/* How long an ended session waits for samples that a drain left in the ring. */
 #define SETTLE_MORE_NS (2 * NSEC_PER_SEC)
 
 /* A stopping agent drains the rest at most this often. */
 #define LAST_DRAINS 100
 
-/* No rule asks for more than 30 s before a trigger. */
+/* No rule requests more than 30 s before a trigger. */
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
 
-/* Modules are looked through for unused ones at most so often. */
+/* Least time between two searches for unused modules. */
 #define FORGET_EVERY_NS (2 * NSEC_PER_SEC)
 
 static void end_ousted(struct agent *a, const char *why)
@@ -52,9 +52,9 @@ static void end_ousted(struct agent *a, const char *why)
 }
 
 /*
- * Returns whether the maps are still this consumer's. Two consumers on one set of maps would each
- * see half of the records: the older one ends. One with maps that the kernel side no longer fills
- * would see nothing.
+ * Returns whether the maps still belong to this consumer. Two consumers on one set of maps would
+ * each see half of the records: the older one ends. A consumer with maps that the kernel side no
+ * longer fills would see nothing.
  */
 static bool owns_maps(struct agent *a, bool moved)
 {
@@ -66,7 +66,10 @@ static bool owns_maps(struct agent *a, bool moved)
 	return !a->ousted;
 }
 
-/* A pipe's reader, or the journal that was stopped: a service manager starts us with a new one. */
+/*
+ * The output is a pipe without a reader, or the stopped journal: a service manager restarts us with
+ * a new one.
+ */
 static void on_output_ended(void *context, uint32_t events)
 {
 	struct agent *a = context;
@@ -84,9 +87,9 @@ static void on_pins_moved(void *context, uint32_t events)
 }
 
 /*
- * Forgets modules that no mapping has used for so long that no sample of theirs can be in the
+ * Frees modules that no mapping has used for so long that no sample of theirs can be in the
  * recorder, or in a session that runs or waits to be written: the oldest sample of a session is
- * RECORDER_KEEP_NS older than its start. So months of new programs take no more memory.
+ * RECORDER_KEEP_NS older than its start. So months of new programs use no more memory.
  */
 static void forget_modules(struct agent *a, uint64_t now_ns)
 {
@@ -101,7 +104,7 @@ static void forget_modules(struct agent *a, uint64_t now_ns)
 		report_thread_wake(a->reporter);
 }
 
-/* Whether this turn of the loop left records in a ring, or processes in a queue. */
+/* Whether this loop iteration left records in a ring, or processes in a queue. */
 static bool has_rest(const struct agent *a)
 {
 	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
@@ -128,8 +131,8 @@ static void expire_recorders(struct agent *a, uint64_t now_ns)
 	recorder_expire(&a->recorder, before_ns);
 	wait_recorder_expire(&a->waits, before_ns);
 	/*
-	 * With nothing watched there are no more drains. A session refers to objects that it still
-	 * holds.
+	 * When nothing is watched there are no more drains. A session refers to objects that it
+	 * still holds.
 	 */
 	if (!a->watches.count && !a->sessions.count && wait_recorder_bytes(&a->waits))
 		wait_recorder_done(&a->waits);
@@ -147,7 +150,7 @@ void agent_drain(struct agent *a)
 
 	a->pins.control->heartbeat_ns = now_ns;
 	health_fill(&a->health);
-	/* Samples first: an exit event below may end a process that they need. */
+	/* Drain samples first: an exit event below may end a process that they need. */
 	drain_samples(&a->drain);
 	process_events_drain(&a->discovery);
 	path_wait_step(&a->discovery);
@@ -252,7 +255,7 @@ static void on_rules_timer(void *context, uint32_t events)
 }
 
 /*
- * Takes the maps over: removes an earlier consumer's watches and targets, and empties its tries.
+ * Takes over the maps: removes an earlier consumer's watches and targets, and empties its tries.
  * *gap has its open sessions, for agent.start.
  */
 static int take_over(struct agent *a, struct agent_gap *gap)
@@ -262,7 +265,10 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 		 now_ns = clock_mono_ns();
 	int r;
 
-	/* In whole milliseconds and never 0: the earlier consumer may live, and be taken over. */
+	/*
+	 * In whole milliseconds and never 0: the earlier consumer may be alive when it is taken
+	 * over.
+	 */
 	if (c->armed && heart_ns)
 		gap->gap_ms = 1 + (now_ns - MIN(now_ns, heart_ns)) / NSEC_PER_MSEC;
 	gap->lost_lines = c->lost_lines;
@@ -292,8 +298,8 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	if (r == 0)
 		r = ruleset_clear(&a->pins, 1);
 	/*
-	 * Last: this word identifies the owner of the maps. A consumer that still runs sees it and
-	 * ends.
+	 * Set it last: this word identifies the owner of the maps. A consumer that still runs sees
+	 * it and ends.
 	 */
 	a->owner = (uint32_t)(clock_mono_ns() >> 10) | 1;
 	__atomic_store_n(&c->owner, a->owner, __ATOMIC_RELEASE);
@@ -315,7 +321,7 @@ static int notify_state(struct agent *a, const char *state)
 }
 
 /*
- * A message that the service manager did not take is sent again after this time; otherwise the
+ * A message that the service manager did not accept is sent again after this time; otherwise the
  * timer fires at half of the watchdog's time.
  */
 #define NOTIFY_AGAIN_NS NSEC_PER_SEC
@@ -332,7 +338,7 @@ static void on_notify(void *context, uint32_t events)
 			       a->notify.watchdog_ns / 2);
 }
 
-/* Repeats the requests that the broker could not take: it was late and is there now. */
+/* Repeats the requests that the broker could not take because it was late; it is available now. */
 static void on_broker(void *context)
 {
 	struct agent *a = context;
@@ -396,8 +402,8 @@ static int add_sources(struct agent *a)
 }
 
 /*
- * Greets the broker before anything needs it, so that agent.start reports whether it is there, or
- * the reason.
+ * Greets the broker before anything needs it, so that agent.start reports whether it is available,
+ * or the reason.
  */
 static void greet_broker(struct agent *a)
 {
@@ -431,7 +437,7 @@ int agent_run(struct agent *a)
 	}
 	sampler_start(&a->sampler);
 	greet_broker(a);
-	/* Samples that an earlier consumer left are of its watches: discard them. */
+	/* Samples that an earlier consumer left belong to its watches: discard them. */
 	ring_drain(&a->pins.samples, RING_ENDLESSLY, pass_over, NULL);
 	a->started = true;
 	agent_events_start(&a->telemetry, &gap);
@@ -440,13 +446,13 @@ int agent_run(struct agent *a)
 		return r;
 	log_info("ready: %zu rules, %u watches", a->active.set->rules->count, a->watches.count);
 	on_notify(a, 0);
-	memory_give_back(); /* what only the start needs */
+	memory_give_back(); /* memory that only the start needs */
 	r = loop_run(a->loop);
 	return a->ousted ? -EBUSY : r;
 }
 
 /*
- * Ends this consumer's sessions and watches in the kernel's maps. Not called when another consumer
+ * Ends this consumer's sessions and watches in the kernel's maps. Not called if another consumer
  * owns them.
  */
 static void let_go(struct agent *a)
@@ -456,7 +462,7 @@ static void let_go(struct agent *a)
 		for (size_t i = 0; i < SESSIONS_MAX; i++)
 			if (a->sessions.running[i])
 				session_end(&a->sessions, a->sessions.running[i]);
-		/* By then BPF programs that were running have written their records. */
+		/* By then, BPF programs that were running have written their records. */
 		usleep(60000);
 		for (int i = 0; i == 0 || (has_rest(a) && i < LAST_DRAINS); i++) {
 			a->drained_turn = UINT64_MAX;

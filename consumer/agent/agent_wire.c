@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gives each module its collaborators, and fills in the callbacks by which a module calls those
+ * Gives each module its collaborators, and fills in the callbacks by which a module calls modules
  * above it, which it may not include: struct watch_calls and struct drain_calls. No other file sets
  * these.
  */
@@ -14,7 +14,7 @@ static void on_watch_changed(void *context, struct watch *w)
 	pressure_follow_changed(&a->pressure, w);
 }
 
-/* Called after on_watch_changed, because watch.start has how pressure is followed. */
+/* Called after on_watch_changed, because watch.start reports how pressure is followed. */
 static void on_watch_started(void *context, struct watch *w)
 {
 	struct agent *a = context;
@@ -141,7 +141,7 @@ static bool give_session(void *context, const struct stack_sample *sample, const
 	return s && session_sample(s, sample, p);
 }
 
-/* Looks up the path of the cgroup while it is there, for the lines of a session. */
+/* Looks up the path of the cgroup while it exists, for the lines of a session. */
 static void meet_below(void *context, uint64_t cgroup_id, uint32_t tgid)
 {
 	struct agent *a = context;
@@ -155,7 +155,8 @@ static const struct drain_calls drain_calls = {
 	.below = meet_below,
 };
 
-/* Gives a thread that waits to the recorder, and to the sessions of its slot and those around it.
+/*
+ * Passes a waiting thread to the recorder, and to the sessions of its slot and of the slots above.
  */
 static void give_look(void *context, uint32_t slot, const struct look_pass *pass,
 		      const struct look_seen *seen)

@@ -163,7 +163,10 @@ static int collect_paths(const struct confinement *c, struct path_list *list, ch
 	for (int i = 0; r == 0 && i < RULES_FILE_FOLDERS; i++)
 		if (c->rules->folders[i][0])
 			r = add_path(list, (struct policy_path){ .path = c->rules->folders[i] });
-	/* A rule is of a folder, not of its name: one that is put in its place has another. */
+	/*
+	 * A Landlock rule belongs to a folder, not to its name: a folder that replaces it has no
+	 * such rule.
+	 */
 	for (int i = 0; r == 0 && i < RULES_FILE_AROUND; i++)
 		if (c->rules->around[i][0])
 			r = add_path(list, (struct policy_path){ .path = c->rules->around[i],

@@ -14,11 +14,11 @@
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
-#define STEPS_MAX 128 /* names and links on the way; the kernel follows 40 links */
+#define STEPS_MAX 128 /* names and links along the path; the kernel follows 40 links */
 
 /*
- * Editors and deployment tools replace files by rename(2); links also come by symlink(2), and
- * finished files by link(2); a mode that forbade reading is changed.
+ * Editors and deployment tools replace files by rename(2); links may also appear by symlink(2), and
+ * finished files by link(2); a mode that forbade reading may change.
  */
 #define WRITTEN (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ATTRIB)
 #define ENDED	(IN_MOVE_SELF | IN_DELETE_SELF)
@@ -43,12 +43,12 @@ static struct stat stat_path(const char *path)
 	return stat(path, &st) == 0 ? st : (struct stat){ 0 };
 }
 
-/* A walk along the path, name by name, as the kernel makes it. */
+/* A walk along the path, name by name, like the kernel's. */
 struct way {
-	char at[PATH_MAX];   /* the folder that is reached, "": the root */
-	char rest[PATH_MAX]; /* what is still to come */
-	char step[PATH_MAX]; /* the folder or link that the last step came through */
-	bool link;	     /* step is one */
+	char at[PATH_MAX];   /* the folder reached so far, "": the root */
+	char rest[PATH_MAX]; /* the rest of the path */
+	char step[PATH_MAX]; /* the folder or link of the last step */
+	bool link;	     /* step is a link */
 };
 
 static void begin_way(struct way *w, const char *path)
@@ -74,7 +74,7 @@ static bool follow_link(struct way *w, const char *rest)
 	return (size_t)snprintf(w->rest, sizeof(w->rest), "%s", joined) < sizeof(w->rest);
 }
 
-/* Goes on by one name. False: the way is at its end, or leads to nothing. */
+/* Takes one step along the path. Returns false at its end, or if it leads nowhere. */
 static bool take_step(struct way *w)
 {
 	char name[PATH_MAX], rest[PATH_MAX];
@@ -104,7 +104,7 @@ static bool take_step(struct way *w)
 	return S_ISDIR(st.st_mode);
 }
 
-/* Keeps the folder of a link or folder, once; "/" is not kept: all lies below it. */
+/* Keeps the folder of a link or folder, once; "/" is not kept: everything is below it. */
 static void keep_around(struct rules_file *f, const char *place)
 {
 	char folder[PATH_MAX];
@@ -139,7 +139,7 @@ void rules_file_init(struct rules_file *f, const char *path)
 	f->seen = stat_path(path);
 }
 
-/* Folders and links on the way end, too: by rename(2) and rmdir(2). */
+/* Folders and links along the path may disappear too: by rename(2) and rmdir(2). */
 static void watch_way(struct rules_file *f)
 {
 	struct way way;
@@ -182,7 +182,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* A file that was just made is still being written; a link is whole at once. */
+/* A file that was just made is still being written; a link is complete at once. */
 static bool is_link(const struct rules_file *f, const struct inotify_event *e)
 {
 	char path[2 * PATH_MAX];
@@ -197,7 +197,7 @@ static bool is_link(const struct rules_file *f, const struct inotify_event *e)
 	return false;
 }
 
-/* Whether an event asks for a comparison. */
+/* Whether an event requires a comparison. */
 static bool take_events(struct rules_file *f)
 {
 	_Alignas(struct inotify_event) char buffer[4096];
@@ -218,7 +218,7 @@ static bool take_events(struct rules_file *f)
 	return asks;
 }
 
-/* Whether its writer has finished: nothing has come for a while, or it was written elsewhere. */
+/* Whether its writer has finished: no write for a while, or it was written elsewhere. */
 static bool is_settled(const struct stat *st)
 {
 	uint64_t written_ns =
@@ -244,7 +244,7 @@ bool rules_file_changed(struct rules_file *f, bool asked, uint64_t *ret_again_ms
 	if (is_same(&now, &f->seen)) {
 		f->made = false;
 	} else if (!now.st_ino && !was_absent) {
-		f->absent = true; /* another one may be on its way into the place */
+		f->absent = true; /* a new file may be about to appear there */
 	} else if (written || (asked && (!f->made || is_settled(&now)))) {
 		f->made = false;
 		f->seen = now;

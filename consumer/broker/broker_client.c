@@ -18,7 +18,7 @@
 
 #define NOTHING UINT32_MAX /* no request */
 
-/* A request, kept to compare later ones with it. */
+/* A request, kept for comparison with later ones. */
 struct asked {
 	uint32_t request; /* NOTHING: none */
 	size_t bytes;
@@ -27,19 +27,20 @@ struct asked {
 
 struct broker_client {
 	pthread_mutex_t lock;
-	struct sockaddr_un address; /* sun_path "": there is no broker to connect to */
+	struct sockaddr_un address; /* sun_path "": no broker to connect to */
 	int fd;			    /* -1: not connected */
 	uint32_t sequence;	    /* of the last request on this connection */
 	struct asked owed;	    /* the request with a late answer */
 	uint64_t owed_ns;	    /* when it was sent */
-	struct asked late; /* the request with a late answer that has come and is not taken yet */
+	struct asked late; /* the request with a late answer that has arrived and is not taken
+			    * yet */
 	struct broker_answer late_answer;
 	struct broker_client_brought late_brought;
 	unsigned int wait_ms; /* longest wait for an answer */
-	uint64_t spent_ns;    /* the part of wait_ms that is used up */
+	uint64_t spent_ns;    /* the used-up part of wait_ms */
 	uint64_t spent_at_ns; /* when spent_ns was computed */
 	uint64_t retry_ns;    /* earliest next attempt to connect */
-	const char *why;      /* why the last attempt failed; NULL: it did not */
+	const char *why;      /* why the last attempt failed; NULL: it succeeded */
 	struct broker_client_counts counts;
 	/* Set by broker_client_listen; NULL before. */
 	struct loop *loop;
@@ -76,7 +77,7 @@ static void add_one(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Closes a late answer without a taker. */
+/* Closes a late answer that no caller took. */
 static void drop_late(struct broker_client *link)
 {
 	if (link->late.request != NOTHING)
@@ -110,7 +111,7 @@ void broker_client_free(struct broker_client *link)
 	free(link);
 }
 
-/* Closes a connection that is of no use any more, and sets when the client connects again. */
+/* Closes an unusable connection, and sets when the client connects again. */
 static int lose_connection(struct broker_client *link, const char *why)
 {
 	hang_up(link);
@@ -133,13 +134,13 @@ static int note_owed(struct broker_client *link, uint32_t request, const void *b
 	link->why = too_late;
 	if (link->loop &&
 	    loop_add(link->loop, link->fd, EPOLLIN, on_answer, link, &link->source) < 0)
-		link->source = NULL; /* then the next caller looks for the answer */
+		link->source = NULL; /* then the next caller collects the answer */
 	return -ENOTCONN;
 }
 
 /*
- * Returns how much of the limit on waiting is left. Waiting uses it up, and it comes back as time
- * passes, at the same rate: so the loop never waits for longer than wait_ms in a row, however many
+ * Returns the remaining part of the waiting limit. Waiting uses it up, and it grows back as time
+ * passes, at the same rate: so the loop never waits longer than wait_ms in a row, however many
  * requests it makes.
  */
 static uint64_t patience_ns(struct broker_client *link)
@@ -164,7 +165,10 @@ static int wait_for_answer(struct broker_client *link, unsigned int wait_ms)
 	return r;
 }
 
-/* Waits for the answer, then as broker_client_wire_receive. -ETIMEDOUT: no answer came. */
+/*
+ * Waits for the answer, then receives it like broker_client_wire_receive. -ETIMEDOUT: no answer
+ * arrived.
+ */
 static int await_answer(struct broker_client *link, uint32_t request, unsigned int wait_ms,
 			struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
 {
@@ -187,7 +191,7 @@ static int end_greeting(struct broker_client *link, const struct broker_answer *
 }
 
 /*
- * Receives a late answer, or finds that it will not come. 0: it was there, and the next request may
+ * Receives a late answer, or finds that it will not arrive. 0: it arrived, and the next request may
  * be sent.
  */
 static int collect_owed(struct broker_client *link)
@@ -212,7 +216,7 @@ static int collect_owed(struct broker_client *link)
 	return 0;
 }
 
-/* Takes the late answer if it answers this very request; otherwise closes it. */
+/* Takes the late answer if it answers exactly this request; otherwise closes it. */
 static bool take_late(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
 		      struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
 {
@@ -265,7 +269,7 @@ int broker_client_listen(struct broker_client *link, struct loop *loop, broker_c
 	return 0;
 }
 
-/* Opens a connection and sends the hello; link->why is the reason when that fails. */
+/* Opens a connection and sends the hello; link->why has the reason for a failure. */
 static int open_connection(struct broker_client *link, unsigned int wait_ms)
 {
 	struct broker_hello hello = { .abi_version = ABI_VERSION };
@@ -296,8 +300,8 @@ static bool may_try(const struct broker_client *link)
 }
 
 /*
- * Whether the limit has room for one more answer, at least half of wait_ms. If not, sets the timer
- * that calls the listener when it has.
+ * Whether the limit allows one more answer: at least half of wait_ms is left. If not, sets the
+ * timer that calls the listener when it is.
  */
 static int check_patience(struct broker_client *link, unsigned int *ret_wait_ms)
 {
@@ -340,9 +344,9 @@ static int exchange_messages(struct broker_client *link, uint32_t request, const
 }
 
 /*
- * Makes a request. When a connection that was used before ends without an answer, the broker has
- * exited because it was idle: so connects and sends again, once. That is safe, because an answer
- * that never came gave nothing.
+ * Makes a request. If a previously used connection ends without an answer, the broker has exited
+ * because it was idle: so connects and sends again, once. That is safe, because an answer that
+ * never arrived granted nothing.
  */
 static int ask_broker(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
 		      struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
@@ -369,7 +373,7 @@ static int ask_broker(struct broker_client *link, uint32_t request, const void *
 	return r < 0 && r != -ENOTCONN ? lose_connection(link, broker_client_wire_text(r)) : r;
 }
 
-/* Returns the errno of the answer if it is a valid one; -EACCES for a rule of the broker. */
+/* Returns the errno of the answer if it is a valid one; -EACCES if a rule of the broker refused. */
 static int refusal_error(const struct broker_answer *answer)
 {
 	return answer->error < 0 && answer->error >= -4095 ? answer->error : -EACCES;

@@ -58,7 +58,7 @@ int broker_client_wire_wait(int fd, unsigned int wait_ms)
 }
 
 /*
- * Takes the descriptors out of the control data; false unless that is at most one SCM_RIGHTS
+ * Takes the descriptors out of the control data; false unless it holds at most one SCM_RIGHTS
  * message.
  */
 static bool take_descriptors(struct msghdr *message, struct broker_client_brought *ret_caught)
@@ -120,8 +120,8 @@ static int receive_answer(int fd, struct broker_answer *ret_answer,
 }
 
 /*
- * Whether the answer is to that request. A broker that refuses the whole connection answers before
- * it reads the request: then the sequence is 0.
+ * Whether the answer belongs to that request. A broker that refuses the whole connection answers
+ * before it reads the request: then the sequence is 0.
  */
 static bool is_answer_to(const struct broker_answer *answer, uint32_t request, uint32_t sequence)
 {
@@ -132,7 +132,9 @@ static bool is_answer_to(const struct broker_answer *answer, uint32_t request, u
 	return answer->request == request && answer->sequence == sequence;
 }
 
-/* Whether the answer has as many descriptors as it promised, and as the request may bring. */
+/*
+ * Whether the answer has as many descriptors as it promised, and as many as the request may bring.
+ */
 static bool count_fits(const struct broker_answer *answer, const struct broker_row *row, size_t n)
 {
 	if (n != answer->descriptors || n > row->descriptors)

@@ -15,14 +15,14 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* A walk waits so long for a thread before it lets the loop do other things. */
+/* A walk waits this long for a thread before it lets the loop do other work. */
 #define LISTING_SLICE_NS NSEC_PER_MSEC
 
 #define LISTED_BYTES (8u << 20) /* bytes listed by one walk: 65,536 paths of 120 bytes */
 
 /*
- * One look into a user's directory. It has copies of all that it needs, because the loop may go on
- * before it returns.
+ * One lookup in a user's directory. It copies all its inputs, because the loop may continue before
+ * it returns.
  */
 struct look {
 	struct lookup_call work; /* must be the first member */
@@ -32,7 +32,7 @@ struct look {
 	/* The result of a walk: for each cgroup its id, its path and a NUL. */
 	char *listed;
 	size_t bytes, space;
-	uint64_t cpu_ns; /* that the walk took and that are not counted yet */
+	uint64_t cpu_ns; /* CPU time of the walk that is not counted yet */
 	struct cgroupfs_left left;
 	unsigned int readers; /* listings that use this late walk */
 	char path[PATH_MAX];
@@ -187,7 +187,7 @@ static void run_walk(struct lookup_call *w)
 	l->cpu_ns = clock_thread_ns() - begun_ns;
 }
 
-/* Returns the late walk of that directory, which stays in its list; NULL when there is none. */
+/* Returns the late walk of that directory, which stays in its list; NULL if there is none. */
 static struct look *find_late(struct cgroups *c, const char *path)
 {
 	struct lookup_call *w;
@@ -209,9 +209,9 @@ static struct look *find_late(struct cgroups *c, const char *path)
 struct cgroup_listing {
 	struct cgroups *cgroups;
 	struct look *look;
-	bool late, running; /* look is in the list of late ones; a thread has it */
+	bool late, running; /* look is in the list of late walks; a thread runs it */
 	uint64_t began_ns;
-	size_t at; /* of look->listed */
+	size_t at; /* position in look->listed */
 	char path[];
 };
 
@@ -259,7 +259,7 @@ void cgroup_lookup_unlist(struct cgroup_listing *l)
 	free(l);
 }
 
-/* 0 when the listing is there; 1: not yet; -EBUSY: it will be late. */
+/* Returns 0 when the listing is complete; 1: not yet; -EBUSY: it will be late. */
 static int await_listing(struct cgroup_listing *l, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -279,7 +279,7 @@ static int await_listing(struct cgroup_listing *l, uint64_t until_ns)
 	return -EBUSY;
 }
 
-/* Adds the number of left-out directories to *left. */
+/* Adds the number of omitted directories to *left. */
 static void note_left(const struct cgroup_listing *l, struct cgroupfs_left *left)
 {
 	const struct look *k = l->look;

@@ -30,7 +30,7 @@ void cgroup_names_done(struct cgroup_names *n)
 	idmap_done(&n->above);
 }
 
-/* Keeps the path, or "". Returns the kept path; NULL without room. */
+/* Keeps the path, or "". Returns the kept path; NULL without space. */
 static const char *keep_path(struct cgroup_names *n, uint64_t id, const char *path)
 {
 	char *copy = strdup(path);

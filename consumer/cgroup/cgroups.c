@@ -15,7 +15,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* What the cache holds of one cgroup. */
+/* The cache entry of one cgroup. */
 struct cgroup {
 	struct container container; /* parsed from the path once, not for each line */
 	uint64_t owner_ns;	    /* when owner_uid was looked up; 0: never */
@@ -23,7 +23,10 @@ struct cgroup {
 	char path[];
 };
 
-/* Levels at which a directory's owner is looked up: an administrator delegates a tree far above. */
+/*
+ * Levels at which a directory's owner is looked up: an administrator delegates a tree far above
+ * this depth.
+ */
 #define OWNER_LEVELS 16
 
 static int learn_walked(void *context, const char *path, uint64_t id)
@@ -123,7 +126,7 @@ void cgroups_forget(struct cgroups *c, uint64_t id)
 }
 
 /*
- * Turns a path below the mount into one for the *at() calls: "/" and "/a/b" become "." and "a/b".
+ * Converts a path below the mount to one for the *at() calls: "/" and "/a/b" become "." and "a/b".
  */
 static const char *relative_path(const char *path)
 {
@@ -258,9 +261,9 @@ int cgroups_of_pid(uint32_t pid, char *path, size_t space)
 }
 
 /*
- * Whether `path` may be the cgroup's. In a directory that its owner has closed, or in which he
- * makes the consumer wait, the ids cannot be compared. Then the consumer accepts the path that the
- * kernel gave for a process of the cgroup, so that no user can hide in that way.
+ * Whether `path` may belong to the cgroup. If the directory's owner has closed it, or makes the
+ * consumer wait in it, the ids cannot be compared. Then the consumer accepts the path that the
+ * kernel gave for a process of the cgroup, so that no user can hide that way.
  */
 static bool may_be(struct cgroups *c, const char *path, uint64_t id)
 {
@@ -317,8 +320,8 @@ static size_t prefix_bytes(const char *path, int levels)
 }
 
 /*
- * Returns the uid of the first directory on the way to `path` that is not root's, or 0 when all are
- * root's; `otherwise` when the way does not exist any more.
+ * Returns the uid of the first directory along `path` that is not root's, or 0 if all are root's;
+ * `otherwise` if the path does not exist any more.
  */
 static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t otherwise)
 {
@@ -344,7 +347,7 @@ bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_sta
 		return false;
 	r = cgroup_lookup_stat(c, relative, ret_stat, &owner, &found);
 	if (r == 0 && relative[found] && !ret_stat->st_uid)
-		return false; /* it is root's, and others may block lookups below it */
+		return false; /* it is root's, and other users may block lookups below it */
 	*bytes = found + skipped;
 	return r == 0 && ret_stat->st_uid;
 }

@@ -6,9 +6,9 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define PAUSE_OF_WALK 10 /* a walk takes at most one part in so many of the time */
+#define PAUSE_OF_WALK 10 /* a walk takes at most 1/PAUSE_OF_WALK of the time */
 
-/* What is known of an id; their addresses are the values of the table. */
+/* The known state of an id; the addresses of these variables are the values of the table. */
 static char is_sought, is_walked_for, is_not_found;
 
 void cgroups_look_init(struct cgroups_look *l,
@@ -25,7 +25,7 @@ void cgroups_look_done(struct cgroups_look *l)
 	idmap_done(&l->ids);
 }
 
-/* Gives each id that is `from` the value `to`; NULL: takes it out. */
+/* Changes the value of each id from `from` to `to`; NULL: removes the id. */
 static void turn_ids(struct cgroups_look *l, void *from, void *to)
 {
 	struct idmap fresh;
@@ -36,7 +36,7 @@ static void turn_ids(struct cgroups_look *l, void *from, void *to)
 	idmap_for_each (&l->ids, i, id, is) {
 		if (is == from)
 			is = to;
-		/* -ENOMEM: callers that wait for this one wait no longer. */
+		/* -ENOMEM: callers that wait for this id stop waiting. */
 		if (is)
 			(void)idmap_put(&fresh, id, is);
 	}
@@ -49,7 +49,7 @@ static bool is_open(const void *is)
 	return is == &is_sought || is == &is_walked_for;
 }
 
-/* Keeps `is` of the id; where there is no room the ids that were not found make it. */
+/* Keeps `is` for the id; without space, drops the ids that were not found. */
 static void keep_id(struct cgroups_look *l, uint64_t id, void *is)
 {
 	if (l->ids.count == CGROUPS_LOOK_MAX)
@@ -107,7 +107,7 @@ static void end_walk(struct cgroups_look *l)
 	turn_ids(l, &is_walked_for, &is_not_found);
 }
 
-/* Begins a walk for all ids that are sought. False: it has failed at once. */
+/* Begins a walk for all ids that are sought. Returns false if it fails at once. */
 static bool begin_walk(struct cgroups *c)
 {
 	struct cgroups_look *l = &c->look;

@@ -10,7 +10,7 @@
 #include "consumer/cgroup/cgroups.h"
 #include "shared/tools/clock.h"
 
-/* A user's directory that the walk has met and not looked into yet. */
+/* A user's directory that the walk has found and not looked into yet. */
 struct foreign {
 	struct foreign *next;
 	uint64_t owner;
@@ -22,9 +22,9 @@ struct cgroups_walk {
 	struct cgroupfs_walk *walk;
 	int (*found)(void *context, const char *path, uint64_t id);
 	void *context;
-	struct cgroupfs_left left;	/* what it left out of users' directories */
-	struct foreign *first, **last;	/* owned: in the order in which they were met */
-	struct cgroup_listing *listing; /* of one of them; NULL: none yet */
+	struct cgroupfs_left left;	/* directories of users that it omitted */
+	struct foreign *first, **last;	/* owned: in the order in which they were found */
+	struct cgroup_listing *listing; /* of the first directory; NULL: not begun */
 	int error;			/* of the walk over root's directories */
 };
 
@@ -105,7 +105,7 @@ static void note_left(struct cgroups *c, const struct cgroups_walk *w)
 	c->left = left;
 }
 
-/* Goes on with the listing, which it frees at its end. As cgroups_walk_step. */
+/* Continues the listing, and frees it at its end. Returns like cgroups_walk_step. */
 static int tell_listing(struct cgroups_walk *w, uint64_t until_ns)
 {
 	int r = cgroup_lookup_tell(w->listing, until_ns, w->found, w->context, &w->left);
@@ -117,7 +117,7 @@ static int tell_listing(struct cgroups_walk *w, uint64_t until_ns)
 	return r;
 }
 
-/* Has the first directory of the queue listed. */
+/* Starts the listing of the first directory in the queue. */
 static void begin_listing(struct cgroups_walk *w)
 {
 	struct foreign *f = w->first;
@@ -131,7 +131,7 @@ static void begin_listing(struct cgroups_walk *w)
 	free(f);
 }
 
-/* As cgroups_walk_step, for users' directories. */
+/* Does the part of cgroups_walk_step for users' directories. */
 static int walk_foreign(struct cgroups_walk *w, uint64_t until_ns)
 {
 	int r = 0;

@@ -239,8 +239,8 @@ static bool fits_pattern(const struct walk *w, const struct pattern *p,
 }
 
 /*
- * Takes the name of an inner container, in place of an outer one's. Pod and machine stay those
- * around it.
+ * Takes the name of an inner container, replacing an outer one's. Pod and machine stay the outer
+ * ones.
  */
 static void take_name(struct container *c, const struct pattern *p, struct container_part part)
 {
@@ -288,7 +288,8 @@ static void see_unit(struct container *c, const struct walk *w)
 	struct span s = w->name;
 
 	/*
-	 * cg_escape of systemd, src/basic/cgroup-util.c: escapes names that kernel files have too.
+	 * cg_escape of systemd, src/basic/cgroup-util.c: escapes names that are also kernel file
+	 * names.
 	 */
 	if (s.bytes && s.text[0] == '_')
 		s = (struct span){ s.text + 1, s.bytes - 1 };
@@ -307,10 +308,7 @@ static void see_component(struct container *c, struct walk *w)
 	w->in_pod = see_pod(c, w);
 }
 
-/*
- * Reads "POD.slice:PREFIX:ID": a runtime without the systemd driver was given the driver's
- * notation.
- */
+/* Reads "POD.slice:PREFIX:ID": a runtime without the systemd driver got the driver's notation. */
 static void see_notation(struct container *c, struct walk *w)
 {
 	const struct span whole = w->name;

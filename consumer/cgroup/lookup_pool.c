@@ -12,24 +12,25 @@
 #include "shared/tools/macro.h"
 
 #define STACK_BYTES (256u << 10) /* a walk needs a path and one directory per level */
-#define LATE_MAX    16		 /* late calls that are kept; further ones are freed */
+#define LATE_MAX    16		 /* late calls that are kept; the rest are freed */
 
 struct worker {
 	pthread_t thread;
 	struct lookup_pool *pool;
 	struct lookup_call *work; /* NULL: idle */
-	pthread_cond_t begin;	  /* it has one, or the pool stops */
+	pthread_cond_t begin;	  /* it has a call, or the pool stops */
 	bool finished, late;	  /* the call has run; no caller waits for it */
 };
 
 struct lookup_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t done;				/* CLOCK_MONOTONIC */
-	struct worker workers[LOOKUP_POOL_THREADS + 1]; /* the last: for the agent's own calls */
-	size_t started, living;	  /* threads that were started; that have not ended */
-	struct lookup_call *late; /* calls that came back late and were not fetched */
+	struct worker workers[LOOKUP_POOL_THREADS + 1]; /* the last one is for the agent's own
+							 * calls */
+	size_t started, living;	  /* threads that were started; threads that have not ended */
+	struct lookup_call *late; /* calls that finished late and were not fetched */
 	size_t late_count;
-	uint64_t credit_ns, asked_ns; /* how long a caller may wait now; when that was computed */
+	uint64_t credit_ns, asked_ns; /* how long a caller may wait now; when this was computed */
 	bool stopping, left;	      /* left: the last thread to end frees all */
 };
 
@@ -42,7 +43,7 @@ static void free_all(struct lookup_pool *p)
 	free(p);
 }
 
-/* Keeps a call that came back after its caller had stopped waiting. */
+/* Keeps a call that finished after its caller had stopped waiting. */
 static void keep_late(struct lookup_pool *p, struct worker *worker)
 {
 	struct lookup_call *w = worker->work;
@@ -78,7 +79,7 @@ static void *run_worker(void *context)
 			worker->finished = true;
 		pthread_cond_signal(&p->done);
 	}
-	if (worker->work && worker->late) /* given up before it was begun */
+	if (worker->work && worker->late) /* cancelled before it began */
 		keep_late(p, worker);
 	last = --p->living == 0 && p->left;
 	pthread_mutex_unlock(&p->lock);
@@ -137,8 +138,8 @@ int lookup_pool_new(struct lookup_pool **ret_pool)
 }
 
 /*
- * Finds an idle worker for a call of that owner; NULL: all that may be his are busy, or one is with
- * a call of his.
+ * Finds an idle worker for a call of this owner; NULL: all workers that the owner may use are busy,
+ * or one already runs a call of this owner.
  */
 static struct worker *find_worker(struct lookup_pool *p, uint64_t owner)
 {
@@ -156,7 +157,7 @@ static struct worker *find_worker(struct lookup_pool *p, uint64_t owner)
 	return idle;
 }
 
-/* Returns the thread that has the call; NULL: it has run without one. */
+/* Returns the thread that has the call; NULL: it ran without a thread. */
 static struct worker *worker_of(struct lookup_pool *p, const struct lookup_call *w)
 {
 	for (size_t i = 0; i < p->started; i++)
@@ -228,7 +229,7 @@ void lookup_pool_abandon(struct lookup_pool *p, struct lookup_call *w)
 
 /*
  * Returns when to stop waiting: the credit grows as time passes, up to LOOKUP_POOL_WAIT_NS, and
- * none of it reaches beyond the turn.
+ * none of it extends beyond the time slice.
  */
 static uint64_t wait_until(struct lookup_pool *p, uint64_t now_ns)
 {

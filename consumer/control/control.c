@@ -18,10 +18,14 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define BACKLOG	     16
-#define ROUND_LINES  16			 /* requests of one client before others have their turn */
-#define JOB_PAUSE_NS (2 * NSEC_PER_MSEC) /* between two parts of a request: others' turn */
-#define ACCEPT_MS    1000 /* pause when accept(2) has no descriptor left for a client */
+#define BACKLOG 16
+#define ROUND_LINES                                           \
+	16 /* requests of one client before other clients are \
+	    * served */
+#define JOB_PAUSE_NS                                                           \
+	(2 * NSEC_PER_MSEC) /* pause between two parts of a request, for other \
+			     * clients */
+#define ACCEPT_MS 1000	    /* pause when accept(2) has no descriptor left for a client */
 
 _Static_assert(CONTROL_CLIENTS_MAX == 64, "make_place() says so");
 _Static_assert(CONTROL_REQUEST_BYTES == 2101248, "take_in() says so");
@@ -36,7 +40,7 @@ struct control_server {
 	dev_t dev; /* with inode: identifies the server's own socket file */
 	ino_t inode;
 	struct loop_source *listener;
-	struct loop_source *timer; /* set only while someone waits */
+	struct loop_source *timer; /* set only while a client waits */
 	bool timer_armed;
 	struct loop_source *job_timer; /* set only while a request is in progress */
 	bool paused;		       /* accept(2) had no descriptor left */
@@ -62,7 +66,7 @@ static void close_client(struct control_client *client)
 	free(client);
 }
 
-/* Sends the client an error and closes it when that is sent; reads no more of its requests. */
+/* Sends the client an error and closes it after sending; reads no more of its requests. */
 static void tell_client(struct control_client *client, enum control_code code, const char *message)
 {
 	client->server->stats.errors++;
@@ -126,7 +130,7 @@ static void continue_job(struct control_client *client)
 }
 
 /*
- * Answers whole requests until one is in progress, or until one answer cannot be sent at once.
+ * Answers complete requests until one is in progress, or until an answer cannot be sent at once.
  * Returns 0; -EAGAIN: later; -errno.
  */
 static int answer_lines(struct control_client *client)
@@ -154,7 +158,8 @@ static int answer_lines(struct control_client *client)
 }
 
 /*
- * Waits for the end of the request in progress, or of the connection, and reads nothing meanwhile.
+ * Waits for the end of the request in progress, or of the connection, and reads nothing in the
+ * meantime.
  */
 static void await_job(struct control_client *client)
 {
@@ -166,7 +171,7 @@ static void await_job(struct control_client *client)
 
 /*
  * Sets which event to wait for. EPOLLOUT means "there is more to do for this client": while the
- * socket has room it fires at once, after the other clients' turn. While an answer is unsent
+ * socket has space it fires at once, after the other clients were served. While an answer is unsent
  * nothing is read.
  */
 static void await_client(struct control_client *client, bool more)
@@ -197,7 +202,7 @@ static void take_in(struct control_client *client)
 		client->closing = true;
 }
 
-/* Closes a client that sends no more; all its whole requests are answered. */
+/* Closes a client that sends no more; all its complete requests are answered. */
 static void finish_client(struct control_client *client)
 {
 	if (client->in_bytes) {
@@ -245,7 +250,7 @@ static void on_client(void *context, uint32_t events)
 	serve_client(client);
 }
 
-/* Goes on with the requests in progress. */
+/* Continues the requests in progress. */
 static void on_jobs(void *context, uint32_t events)
 {
 	struct control_server *server = context;
@@ -260,7 +265,7 @@ static void on_jobs(void *context, uint32_t events)
 	}
 }
 
-/* One send with the reason, and its end. */
+/* Sends the reason once, and ends the connection. */
 static void close_full(struct control_client *client, const char *message)
 {
 	client->server->stats.refused++;
@@ -268,7 +273,7 @@ static void close_full(struct control_client *client, const char *message)
 	(void)control_client_send(client);
 }
 
-/* False: the newcomer has got no place, and is closed. */
+/* Returns false if the newcomer got no place; it is then closed. */
 static bool make_place(struct control_server *server, int fd)
 {
 	struct control_client newcomer, *idle;
@@ -319,7 +324,8 @@ static void welcome_connection(struct control_server *server, int fd)
 		close_client(*place);
 		return;
 	}
-	on_client(*place, EPOLLIN); /* its request is there by now: answered a turn earlier */
+	on_client(*place, EPOLLIN); /* its request has already arrived: answered one iteration
+				     * earlier */
 }
 
 static void on_listener(void *context, uint32_t events)

@@ -21,7 +21,7 @@ struct request {
 	bool is_notification;
 };
 
-/* Fills in the error. Returns -1, as a method does. */
+/* Fills in the error. Returns -1, like a method. */
 static int __attribute__((format(printf, 3, 4)))
 set_error(struct control_error *error, enum control_code code, const char *format, ...)
 {
@@ -119,7 +119,7 @@ static int take_keys(const struct json_node *root, struct request *request,
 		return -1;
 	if (!json_node_equals(json_node_get(root, "jsonrpc"), "2.0"))
 		return set_error(error, CONTROL_INVALID_REQUEST, "/jsonrpc: must be \"2.0\"");
-	/* Refuses a NUL inside, so that strcmp(3) sees the whole name. */
+	/* Refuses an embedded NUL, so that strcmp(3) sees the whole name. */
 	if (!json_node_is(method, JSON_STRING) || strlen(method->text) != method->bytes)
 		return set_error(error, CONTROL_INVALID_REQUEST, "/method: must be a string");
 	request->params = json_node_member(root, "params");
@@ -163,7 +163,7 @@ static int end_answer(struct jsonw *answer)
 	return jsonw_end(answer);
 }
 
-/* Writes the part of an answer before its result; *ret_before is the length until there. */
+/* Writes the part of an answer before its result; *ret_before is the length up to there. */
 static void begin_result(struct jsonw *answer, const struct json_node *id, size_t *ret_before)
 {
 	begin_answer(answer, id);
@@ -173,8 +173,8 @@ static void begin_result(struct jsonw *answer, const struct json_node *id, size_
 }
 
 /*
- * Ends the answer of a method that returned `r` and wrote its result right into the answer, from
- * `before` on; rewinds the answer to `mark` when it failed or is not wanted.
+ * Ends the answer of a method that returned `r` and wrote its result directly into the answer, from
+ * `before` on; rewinds the answer to `mark` if it failed or is not wanted.
  */
 static int end_result(struct jsonw *answer, struct jsonw_mark mark, size_t before, int r,
 		      const char *method, bool is_notification, struct control_error *error)
@@ -222,7 +222,7 @@ static const struct json_node *pending_id(const struct control_pending *pending)
 	return pending->id.text ? &pending->id : NULL;
 }
 
-/* Goes on with the job. 1: there is more; else as call_method. */
+/* Continues the job. Returns 1 if there is more; else like call_method. */
 static int step_job(struct control_pending *pending, struct jsonw *answer,
 		    struct control_error *error)
 {
@@ -263,7 +263,7 @@ static int keep_id(struct control_pending *pending, const struct request *reques
 	return 0;
 }
 
-/* Begins a job and goes on with it at once: most end so. As step_job. */
+/* Begins a job and continues it at once: most jobs end there. Returns like step_job. */
 static int begin_job(const struct control_method *method, void *context,
 		     const struct control_peer *peer, const struct request *request,
 		     struct control_pending *pending, struct jsonw *answer,
@@ -280,7 +280,7 @@ static int begin_job(const struct control_method *method, void *context,
 	return r < 0 ? r : step_job(pending, answer, error);
 }
 
-/* 1: a job goes on; 0, -1, -ENOMEM. */
+/* Returns 1 if a job continues; 0, -1, -ENOMEM. */
 static int dispatch_request(const struct control_method *methods, void *context,
 			    const struct control_peer *peer, const struct request *request,
 			    struct control_pending *pending, struct jsonw *answer,
@@ -335,8 +335,8 @@ static int write_error(struct jsonw *answer, const struct json_node *id,
 }
 
 /*
- * Writes the error of a request that has failed (`r` -1) unless it is not wanted. 0 with *ret_code;
- * -ENOMEM.
+ * Writes the error of a request that has failed (`r` -1) unless it is not wanted. Returns 0 with
+ * *ret_code; -ENOMEM.
  */
 static int answer_failure(int r, const struct json_node *id, bool wanted, struct jsonw *answer,
 			  struct control_error *error, int *ret_code)

@@ -11,7 +11,7 @@ static unsigned int count_of_user(struct control_client *const clients[CONTROL_C
 	return n;
 }
 
-/* Whether one that holds `n` places gives way before the one found so far, which holds `most`. */
+/* Whether a client with `n` places gives way before the client found so far, which has `most`. */
 static bool goes_first(const struct control_client *client, unsigned int n,
 		       const struct control_client *found, unsigned int most)
 {

@@ -44,7 +44,7 @@ static const char *group_digits(uint64_t number, char text[NUMBER_BYTES])
 	return text;
 }
 
-/* Writes " of /a.slice" where the limit is that of a cgroup above the watched one. */
+/* Writes " of /a.slice" if the limit belongs to a cgroup above the watched one. */
 static const char *name_above(const struct causes_case *c, enum facts_source source,
 			      char text[PATH_BYTES])
 {
@@ -57,8 +57,8 @@ static const char *name_above(const struct causes_case *c, enum facts_source sou
 }
 
 /*
- * Finds by how much a counter grew, in onset and during together, or in during alone where that is
- * the denser part: the onset begins at a reading up to 5 s before the stall.
+ * Finds the growth of a counter: in onset and during together, or in during alone if that is
+ * denser. The onset begins at a reading up to 5 s before the stall.
  */
 static bool find_denser(const struct facts_phases *f, enum fact fact, uint64_t *ret_value,
 			uint64_t *ret_ms)
@@ -90,8 +90,8 @@ static const char *say_since(enum facts_since since)
 }
 
 /*
- * The cgroup may use less CPU time than it wants to. The kernel throttles by a quota only: where
- * no reading has one, it was lifted before the trigger.
+ * The cgroup may use less CPU time than it wants. The kernel throttles only by a quota: if no
+ * reading has one, it was lifted before the trigger.
  */
 static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *text)
 {
@@ -114,8 +114,8 @@ static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *te
 }
 
 /*
- * The host of a virtual machine ran something else on its CPUs. What a thread loses by that looks
- * as if it ran: no account of its waits has it.
+ * The host of a virtual machine ran something else on its CPUs. The time that a thread loses this
+ * way looks as if it ran: no account of its waits has it.
  */
 static bool find_stolen(const struct causes_case *c, uint64_t least, char *text)
 {
@@ -212,7 +212,7 @@ bool causes_reads_back(const struct facts_phases *f)
 	return bytes && bytes * 2 >= sum_read_bytes(f);
 }
 
-/* Finds which limit was reached, and how often in onset and during. */
+/* Finds which limit was reached, and how often, in onset and during. */
 static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint64_t *ret_times,
 			 enum facts_since *ret_since)
 {
@@ -233,7 +233,7 @@ static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint
 	return false;
 }
 
-/* The cgroup may have less memory than it works on. */
+/* The cgroup may have less memory than its working set. */
 static bool find_memory_limit(const struct causes_case *c, uint64_t least, char *text)
 {
 	char pages[NUMBER_BYTES], reached[NUMBER_BYTES], stalled[64] = "", above[PATH_BYTES];
@@ -255,7 +255,7 @@ static bool find_memory_limit(const struct causes_case *c, uint64_t least, char 
 	return true;
 }
 
-/* What a cgroup did with a device during, of one kind of requests. */
+/* A cgroup's use of a device during, for one kind of requests. */
 struct use {
 	const struct facts_device *device;
 	enum facts_device_count count;
@@ -263,7 +263,7 @@ struct use {
 	enum facts_since since;
 };
 
-/* Returns the thousandths of the limit that were used. */
+/* Returns the used part of the limit, in thousandths. */
 static uint64_t find_share(const struct use *u)
 {
 	uint64_t allowed = u->limit * u->ms / 1000;
@@ -295,7 +295,7 @@ static void say_limit(const struct use *u, const char *device, char *text)
 			seconds_of_ms(u->ms), say_since(u->since));
 }
 
-/* The cgroup may read or write less than it wants to. */
+/* The cgroup may read or write less than it wants. */
 static bool find_disk_limit(const struct causes_case *c, uint64_t least, char *text)
 {
 	char name[DISK_TEXT_BYTES];

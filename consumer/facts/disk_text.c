@@ -21,17 +21,17 @@ static const char *const kinds[] = {
 };
 _Static_assert(ARRAY_SIZE(kinds) == FACTS_DISK_KINDS_, "a word for each");
 
-/* What `name` is of each kind; NULL: such a device has none. */
+/* The meaning of `name` for each kind; NULL: such a device has no name. */
 static const char *const names[FACTS_DISK_KINDS_] = {
 	[FACTS_DISK_DM] = "name", [FACTS_DISK_MD] = "level", [FACTS_DISK_LOOP] = "file"
 };
 
 /* ---- mount points */
 
-/* Mount points of one device, the whole file systems first. */
+/* Mount points of one device, complete file systems first. */
 struct points {
 	char told[DISK_TEXT_MOUNTS][PATH_BYTES];
-	size_t count; /* all of them */
+	size_t count; /* number of all of them */
 };
 
 static bool shows_all(const struct mounts_row *row)
@@ -39,7 +39,7 @@ static bool shows_all(const struct mounts_row *row)
 	return row->root.bytes == 1;
 }
 
-/* Whether a mount further down the table has the same point, and so hides this one. */
+/* Whether a mount further down the table has the same mount point, and so hides this one. */
 static bool is_hidden(const struct mounts_row *row, const char *rest)
 {
 	struct mounts_row later;
@@ -166,7 +166,7 @@ void disk_text_write(const struct facts_disks *d, uint32_t major, uint32_t minor
 		jsonw_string(w, "mounts_reason", no_table);
 }
 
-/* ---- for persons */
+/* ---- for people */
 
 /* The mount points of a device as text. */
 struct said {

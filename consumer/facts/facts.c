@@ -7,11 +7,11 @@
 #include "consumer/facts/facts_text.h"
 #include "shared/tools/macro.h"
 
-/* A v1 memory limit that is none is the largest number of whole pages (mm/page_counter.c). */
+/* An unset v1 memory limit is the largest number of whole pages (mm/page_counter.c). */
 #define NO_LIMIT_FROM (1ULL << 62)
 #define CLOCK_TICKS   0 /* no divisor: facts.def */
 
-/* In each list of rows the other kinds of rows are nothing. */
+/* In each list of rows the other kinds of rows expand to nothing. */
 #define SOURCE(id, name, controller)
 #define FILE(id, source, where, shape, depth, name)
 #define FACT(id, source, kind, name, divisor)
@@ -151,7 +151,7 @@ static uint64_t convert_number(uint64_t number, uint64_t divisor)
 				      : number / divisor;
 }
 
-/* Stores the number that stands under `key` of the file, if it is a fact. */
+/* Stores the number under `key` of the file, if it is a fact. */
 static void store_number(struct facts *f, enum facts_file file, struct facts_text key,
 			 struct facts_text word)
 {
@@ -190,7 +190,7 @@ static void parse_words(struct facts *f, enum facts_file file, struct facts_text
 		store_number(f, file, (struct facts_text){ place, 1 }, word);
 }
 
-/* Returns the device's numbers, or NULL where there are too many devices. */
+/* Returns the device's numbers, or NULL if there are too many devices. */
 static struct facts_device *add_device(struct facts *f, uint32_t major, uint32_t minor)
 {
 	struct facts_device *d = (struct facts_device *)facts_device(f, major, minor);

@@ -15,7 +15,7 @@ void facts_devices_done(struct facts_devices *d)
 	*d = (struct facts_devices){};
 }
 
-/* A row is "   8        0  268435456 sda"; the kernel writes ' ' of a name as '!'. */
+/* A row is "   8        0  268435456 sda"; the kernel writes a ' ' in a name as '!'. */
 static bool parse_row(struct facts_text line, struct facts_devices_row *ret_row)
 {
 	struct facts_text major, minor, blocks, name;

@@ -22,8 +22,8 @@ static const char virtual_disks[] = "/sys/devices/virtual/block";
 /* ---- partitions */
 
 /*
- * Whether the kernel calls a partition of `disk` so: the number follows, behind a "p" where the
- * disk's own name ends with a digit (bdevname, block/partitions/core.c).
+ * Whether `name` is the kernel's name for a partition of `disk`: a number follows, after a "p" if
+ * the disk's own name ends with a digit (bdevname, block/partitions/core.c).
  */
 static bool is_partition(const char *name, const char *disk)
 {
@@ -143,7 +143,7 @@ static void read_all_virtual(struct facts_disks *d, const char *root)
 	}
 }
 
-/* ---- where the file of a loop device is */
+/* ---- location of a loop device's file */
 
 /* Returns how much of the path the mount point covers; 0: the file is not below it. */
 static size_t match_point(const struct mounts_row *row, const char *path)
@@ -160,7 +160,7 @@ static size_t match_point(const struct mounts_row *row, const char *path)
 	return bytes;
 }
 
-/* Returns the place of the device that a path of process 1 is on; -1: not known. */
+/* Returns the index of the device that a path of process 1 is on; -1: not known. */
 static int find_device(const struct facts_disks *d, const char *path)
 {
 	const char *at = d->mounts ? d->mounts : "";
@@ -171,7 +171,7 @@ static int find_device(const struct facts_disks *d, const char *path)
 	while (mounts_next(&at, &row)) {
 		size_t bytes = match_point(&row, path);
 
-		/* Of two at the same point the later one is in front. */
+		/* Of two mounts at one point the later one is visible. */
 		if (!bytes || bytes < best)
 			continue;
 		best = bytes;
@@ -199,8 +199,9 @@ static void find_loops(struct facts_disks *d)
 
 /* ---- swap devices */
 
-/* "/dev/vda2    partition	999420	0	-2". Returns the place of the device; -1: it is
- * none. */
+/*
+ * "/dev/vda2    partition 999420  0       -2". Returns the index of the device; -1: no device.
+ */
 static int find_swap(const struct facts_disks *d, struct facts_text line)
 {
 	static const char partition[] = "partition";
@@ -235,7 +236,7 @@ void facts_disks_add_swaps(struct facts_disks *d, const char *text, size_t bytes
 
 /* ---- all of it */
 
-/* Returns the text of a file below `root`, to be freed; NULL: it cannot be read. */
+/* Returns the text of a file below `root`, to be freed; NULL if it cannot be read. */
 static char *read_below_root(const char *root, const char *file, size_t most, size_t *ret_bytes)
 {
 	char path[ROOT_BYTES], *text;
@@ -322,7 +323,10 @@ bool facts_disks_is_mount(const struct facts_disks *d, size_t i, const struct mo
 	if (row->major)
 		return row->major == d->devices.rows[i].major &&
 		       row->minor == d->devices.rows[i].minor;
-	/* It has a number of its own and reports one of its devices; others report any text. */
+	/*
+	 * btrfs has a number of its own and reports one of its devices; other file systems report
+	 * any text.
+	 */
 	return row->type.bytes == strlen(btrfs) && !memcmp(row->type.at, btrfs, row->type.bytes) &&
 	       is_node(d, i, row->source);
 }
@@ -335,7 +339,7 @@ static bool stands_on(const struct facts_disk *disk, size_t place)
 	return false;
 }
 
-/* The places that a walk has met, each once. */
+/* The indexes that a walk has visited, each once. */
 struct met {
 	uint16_t places[FACTS_DEVICES_MAX];
 	size_t count;

@@ -37,7 +37,7 @@ static void write_bound(const char *key, uint64_t limit, struct jsonw *w)
 		jsonw_u64(w, key, limit);
 }
 
-/* The quota is a part of one CPU. */
+/* The quota is a fraction of one CPU. */
 static void write_quota(const struct facts *f, struct jsonw *w)
 {
 	uint64_t quota_us, quota = facts_limit(f, FACT_CPU_QUOTA);
@@ -98,7 +98,7 @@ static void write_limits(const struct facts *f, enum facts_source source, const 
 	jsonw_object_end(w);
 }
 
-/* Writes the limits at the trigger, and those at the end where one has changed. */
+/* Writes the limits at the trigger, and the limits at the end if one has changed. */
 static void write_both_limits(const struct facts_phases *f, enum facts_source source,
 			      const struct facts_disks *disks, struct jsonw *w)
 {
@@ -134,7 +134,7 @@ static void write_devices(const struct facts_phases *f, enum facts_phase phase,
 	jsonw_array_end(w);
 }
 
-/* Whether both readings of the phase have something of the source. */
+/* Whether both readings of the phase have facts of the source. */
 static bool has_phase(const struct facts_phases *f, enum facts_phase phase,
 		      enum facts_source source)
 {
@@ -204,7 +204,7 @@ static void put_missing(const char *file, const char *reason, bool *any, struct 
 	jsonw_object_end(w);
 }
 
-/* Says which files the readings of calm time left out. */
+/* Writes which files the readings of the baseline left out. */
 static void put_shallow(const struct facts_phases *f, enum facts_source source, bool *any,
 			struct jsonw *w)
 {

@@ -28,8 +28,8 @@ static void take_moment(struct facts_phases *f, enum facts_moment moment, const 
 }
 
 /*
- * Takes the readings before the trigger. The onset begins at the last one before it, or, where
- * there is none, at the first one in it: each phase has its length.
+ * Takes the readings before the trigger. The onset begins at the last reading before it or, if
+ * there is none, at the first reading in it: each phase has its length.
  */
 static void take_before(struct facts_phases *f, const struct facts_record *record,
 			uint64_t since_ns, uint64_t onset_ns)
@@ -94,7 +94,7 @@ static bool has_lost(const struct facts *then, const struct facts *now, enum fac
 	return false;
 }
 
-/* Reads the present facts; a source with a removed cgroup keeps its last ones. */
+/* Reads the current facts; a source with a removed cgroup keeps its last ones. */
 static void read_end(struct facts_phases *f)
 {
 	enum facts_moment before = f->has[FACTS_END] ? FACTS_END : FACTS_TRIGGER;
@@ -201,7 +201,7 @@ static bool has_limits(const struct facts *f, enum facts_source source)
 	return false;
 }
 
-/* Chooses the limit that held at the trigger, or else the one at the end. */
+/* Chooses the limit that applied at the trigger, or else the one at the end. */
 static uint64_t choose_limit(const struct facts_phases *f, enum facts_source source, uint64_t begin,
 			     uint64_t end, enum facts_since *ret_since)
 {
@@ -235,7 +235,7 @@ uint64_t facts_phases_device_limit(const struct facts_phases *f, const struct fa
 			    end ? end->limit[count] : FACTS_NO_LIMIT, ret_since);
 }
 
-/* Whether a limit of a device that one of two readings has is another one in the other. */
+/* Whether a device limit that is in one of two readings differs in the other. */
 static bool has_moved(const struct facts_phases *f, const struct facts *with)
 {
 	enum facts_since since;

@@ -50,7 +50,7 @@ bool facts_place_same(const struct facts_place *a, const struct facts_place *b)
 	return true;
 }
 
-/* Whether the list of controllers, "cpu,cpuacct", has it. */
+/* Whether the list of controllers, "cpu,cpuacct", contains `controller`. */
 static bool has_controller(struct facts_text list, const char *controller)
 {
 	struct facts_text word;
@@ -61,7 +61,7 @@ static bool has_controller(struct facts_text list, const char *controller)
 	return false;
 }
 
-/* Whether the path leads out of the mount: the kernel begins it with ".." then. */
+/* Whether the path leads out of the mount: then the kernel begins it with "..". */
 static bool leads_out(struct facts_text path)
 {
 	struct facts_text word;
@@ -117,7 +117,7 @@ static void count_vote(struct votes *v, const char *path)
 	}
 }
 
-/* Takes the cgroup with the most processes over into *source; frees the others. */
+/* Moves the cgroup with the most processes into *source; frees the others. */
 static void take_winner(struct votes *v, struct facts_place_source *source)
 {
 	size_t best = 0;

@@ -74,7 +74,7 @@ static int open_host(enum facts_file file)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Whether the place has the file: those of the other hierarchy are not asked for. */
+/* Whether the place has the file: files of the other hierarchy are not read. */
 static bool is_of_place(const struct facts_place *place, enum facts_file file)
 {
 	const struct facts_file_row *row = facts_file(file);
@@ -116,7 +116,7 @@ static void read_row(int fd, enum facts_file file, struct facts *f)
 		f->error[file] = (int16_t)(fd < 0 ? fd : -errno);
 }
 
-/* Whether it is a limit that makes processes wait: one of swap alone does not. */
+/* Whether it is a limit that makes processes wait: a swap limit alone does not. */
 static bool is_limit(enum fact fact)
 {
 	return facts_row(fact)->kind == FACTS_BOUND && fact != FACT_CPU_PERIOD &&
@@ -147,7 +147,7 @@ static bool is_limited(struct facts_reader *r, const struct facts_place *place,
 	return false;
 }
 
-/* Goes up to the first cgroup with a limit; stays where there is none. */
+/* Goes up to the first cgroup with a limit; stays if there is none. */
 static void find_limited(struct facts_reader *r, struct facts_place *place,
 			 enum facts_source source)
 {

@@ -32,7 +32,7 @@ static void add_point(struct facts_record *h, const struct facts *facts)
 	h->count = MIN(h->count + 1, (uint32_t)FACTS_POINTS);
 }
 
-/* Takes `place` over. Readings of another place cannot be compared: drops them. */
+/* Takes ownership of `place`. Readings of another place cannot be compared: drops them. */
 static void move_to(struct facts_record *h, struct facts_place *place, uint64_t now_ns)
 {
 	if (!facts_place_same(&h->place, place))

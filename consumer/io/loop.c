@@ -31,8 +31,9 @@ struct loop {
 	int epoll_fd;
 	bool stop;
 	bool dispatching;
-	uint64_t turn;				   /* number of the present one */
-	int cpu_wait_fd;			   /* negative: this kernel has no such figures */
+	uint64_t turn;				   /* number of the current iteration */
+	int cpu_wait_fd;			   /* negative: this kernel has no CPU-wait
+						    * figures */
 	struct loop_longest longest, longest_ever; /* `longest`: since loop_longest_turn */
 	struct loop_source *sources;
 	/* Sources removed inside a call: later events of this round may still point to them. */
@@ -223,7 +224,7 @@ struct loop_longest loop_longest_ever(const struct loop *loop)
 	return loop->longest_ever;
 }
 
-/* Serves the sources and notes how long that took. */
+/* Serves the sources and records how long that took. */
 static void take_turn(struct loop *loop, const struct epoll_event *events, int n)
 {
 	uint64_t began_ns = clock_mono_ns(), waited_ns = cpu_wait_ns(loop->cpu_wait_fd);

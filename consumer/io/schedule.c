@@ -7,8 +7,8 @@
 
 /*
  * The drain interval while only the recorder runs. At the default rate a CPU takes 97 samples a
- * second; with 33 frames each, 5 s of them are 60 KiB, so that half the ring (2 MiB) holds those of
- * 35 busy CPUs. On more CPUs, or with deeper stacks, the ring wakes the consumer when it is half
+ * second; with 33 frames each, 5 s of them are 60 KiB, so half the ring (2 MiB) holds the samples
+ * of 35 busy CPUs. With more CPUs or deeper stacks, the ring wakes the consumer when it is half
  * full; the other half is the time until the consumer drains.
  */
 #define DRAIN_RECORDER_NS (5 * NSEC_PER_SEC)
@@ -16,8 +16,8 @@
 #define DRAIN_SOON_NS	  (2 * NSEC_PER_MSEC)
 
 /*
- * So long after the last watch has ended a scan runs although nothing is watched: by then processes
- * that have ended no longer linger, and the agent gives their memory back.
+ * A scan runs this long after the last watch has ended, although nothing is watched: by then, ended
+ * processes no longer linger, and the agent gives their memory back.
  */
 #define SCAN_AFTERMATH_NS (60 * NSEC_PER_SEC)
 
@@ -53,8 +53,8 @@ static void on_events(void *context, uint32_t events)
 }
 
 /*
- * The consumer looks for losses at most once a second. Where no other drain follows a burst, drains
- * once more a second later, so that one look comes after all losses of the burst.
+ * The consumer checks for losses at most once a second. If no other drain follows a burst, drains
+ * once more a second later, so that one check happens after all losses of the burst.
  */
 static void on_settle(void *context, uint32_t events)
 {
@@ -118,8 +118,8 @@ static void set_drain(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
 }
 
 /*
- * A change of the pace only ever moves the next drain earlier: watches that come and go faster than
- * the interval must not put it off for ever.
+ * A change of the pace only moves the next drain earlier: watches that come and go faster than the
+ * interval must not postpone it for ever.
  */
 static void set_drain_pace(struct schedule *s)
 {
@@ -147,9 +147,9 @@ static void set_scan(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
 }
 
 /*
- * As the drain's: what watches and rules change moves the next scan earlier or leaves it. While
- * something is watched, a drain before the due time runs the scan: half a drain's interval is for
- * that.
+ * Works like set_drain_pace: changes of watches and rules move the next scan earlier or leave it.
+ * While something is watched, a drain before the due time runs the scan: half a drain's interval
+ * allows for that.
  */
 static void set_scan_pace(struct schedule *s)
 {
@@ -200,7 +200,7 @@ void schedule_drain_by(struct schedule *s, uint64_t due_ns)
 		set_drain(s, now_ns, due_ns);
 }
 
-/* The look for losses that on_settle makes a second later follows the last of these calls. */
+/* The check for losses that on_settle makes a second later follows the last of these calls. */
 void schedule_settle_soon(struct schedule *s)
 {
 	s->settling = true;

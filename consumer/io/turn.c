@@ -3,7 +3,7 @@
 
 #include "shared/tools/clock.h"
 
-static uint64_t started_ns; /* 0: there is no turn */
+static uint64_t started_ns; /* 0: no time slice */
 
 void turn_start(uint64_t now_ns)
 {

@@ -12,7 +12,9 @@
 
 #define HEX_DIGITS_MAX 16
 
-/* A line of the file. Its place in the list is its age: the last line of the file comes first. */
+/*
+ * A line of the file. Its position in the list is its age: the last line of the file comes first.
+ */
 struct entry {
 	uint64_t start, size;
 	uint32_t text;
@@ -35,7 +37,7 @@ struct jit_map {
 	char *names; /* owned */
 	size_t names_bytes, names_space;
 	size_t fresh; /* entries that may be younger than the samples: the first ones of the list */
-	bool cut;     /* lines before those that were read are left out */
+	bool cut;     /* lines before the lines that were read are missing */
 };
 
 static void perf_map_freep(struct jit_map **map)
@@ -53,7 +55,7 @@ void perf_map_free(struct jit_map *map)
 	free(map);
 }
 
-/* Reads a hexadecimal number and the blank after it; false when there is something else. */
+/* Reads a hexadecimal number and the blank after it; false if there is something else. */
 static bool take_hex(const char **at, const char *end, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -123,7 +125,7 @@ static int take_line(struct jit_map *map, const char *line, size_t bytes)
 	return r < 0 ? r : push_entry(map, entry);
 }
 
-/* A number of an entry with its start, to sort by. */
+/* Index of an entry with its start, for sorting. */
 struct by_start {
 	uint64_t start;
 	uint32_t entry;
@@ -138,7 +140,7 @@ static int compare_starts(const void *a, const void *b)
 
 /*
  * A sweep over the addresses. `heap` has the entries that begin at or before the current address,
- * the newest at its root. An entry that has ended stays in it until it comes to the root.
+ * the newest at its root. An entry that has ended stays in it until it reaches the root.
  */
 struct sweep {
 	struct jit_map *map;
@@ -182,7 +184,7 @@ static uint64_t end_of(const struct sweep *s, uint32_t entry)
 	return s->map->entries[entry].start + s->map->entries[entry].size;
 }
 
-/* Adds a piece, unless it goes on with the one before. */
+/* Adds a piece, unless it continues the previous one. */
 static void push_piece(struct jit_map *map, struct piece piece)
 {
 	const struct piece *last = map->piece_count > 0 ? &map->pieces[map->piece_count - 1] : NULL;
@@ -199,9 +201,9 @@ static void pop_ended(struct sweep *s, uint64_t address)
 }
 
 /*
- * Whether a sample at `address` may be of another function than the newest one there: that one may
- * be younger than the sample, and the next one is not an old entry of the same name. *ret_until is
- * lowered to where this may change.
+ * Whether a sample at `address` may belong to another function than the newest one there: that one
+ * may be younger than the sample, and the next one is not an old entry of the same name. *ret_until
+ * is lowered to where this may change.
  */
 static bool is_reused(struct sweep *s, uint64_t address, uint64_t *ret_until)
 {
@@ -247,8 +249,8 @@ static uint64_t sweep_piece(struct sweep *s, uint64_t address)
 }
 
 /*
- * Cuts the entries into pieces that do not overlap, each of the newest entry there. Runtimes use
- * the places of old code again and never clean the file, so any number of entries may hold one
+ * Cuts the entries into pieces that do not overlap, each with the newest entry there. Runtimes
+ * reuse the addresses of old code and never clean the file, so any number of entries may cover one
  * address.
  */
 static int cut_pieces(struct jit_map *map)

@@ -67,8 +67,8 @@ static struct perf_map_file *find_state(struct perf_map_files *f, enum state sta
 }
 
 /*
- * Returns the file of the process that ended first, of those with a descriptor (`open`) or without
- * one; NULL when there is none.
+ * Returns the file of the process that ended first, among the files with a descriptor (`open`) or
+ * without one; NULL if there is none.
  */
 static struct perf_map_file *find_gone(struct perf_map_files *f, bool open)
 {
@@ -85,8 +85,8 @@ static struct perf_map_file *find_gone(struct perf_map_files *f, bool open)
 }
 
 /*
- * Returns a place for one more file. When all places hold open files, gives up the file of the
- * process that ended first, so that a later call finds a place, and returns NULL.
+ * Returns a place for one more file. If all places hold open files, closes the file of the process
+ * that ended first, so that a later call finds a place, and returns NULL.
  */
 static struct perf_map_file *add_file(struct perf_map_files *f, const struct process_key *process)
 {
@@ -159,7 +159,7 @@ bool perf_map_files_knows(struct perf_map_files *f, const struct process_key *pr
 	return known;
 }
 
-/* Opens the map as it is now: the host's, else through the broker. */
+/* Opens the map in its current state: the host's, else through the broker. */
 static enum reason open_now(struct perf_map_files *f, const struct process_key *process,
 			    int *ret_fd)
 {
@@ -170,7 +170,7 @@ static enum reason open_now(struct perf_map_files *f, const struct process_key *
 	return f->borrow(f->borrow_context, process, ret_fd) == 0 ? REASON_NONE : reason;
 }
 
-/* Keeps a mark, unless the last one equals it; the oldest goes when there are too many. */
+/* Keeps a mark, unless the last one equals it; drops the oldest if there are too many. */
 static void add_mark(struct perf_map_file *item, const struct perf_map_mark *mark)
 {
 	size_t kept = MIN((size_t)item->mark_count, (size_t)PERF_MAP_MARKS - 1);
@@ -183,7 +183,7 @@ static void add_mark(struct perf_map_file *item, const struct perf_map_mark *mar
 	item->mark_count = (uint8_t)(kept + 1);
 }
 
-/* Opens one file without the lock, because the main thread may need it meanwhile. */
+/* Opens one file without the lock, because the main thread may need the lock in the meantime. */
 static void serve_one(struct perf_map_files *f, struct perf_map_file *item)
 {
 	struct process_key process = item->process;
@@ -232,7 +232,7 @@ static void close_gone(struct perf_map_files *f)
 }
 
 /*
- * Marks the open files. Without the lock, because a file may have to be read: only this thread
+ * Marks the open files. Runs without the lock, because it may have to read a file: only this thread
  * closes a file or gives its place to another.
  */
 static void mark_open(struct perf_map_files *f)

@@ -18,7 +18,9 @@
 #define STATUS_BYTES_MAX 16384 /* of /proc/PID/status and stat */
 #define CLOCK_SLACK_S	 5
 #define MARK_TAIL_BYTES	 256
-#define MARK_TICK_NS	 (10 * NSEC_PER_MSEC) /* of the clock that file systems use, at most */
+#define MARK_TICK_NS                                                               \
+	(10 * NSEC_PER_MSEC) /* granularity of the clock that file systems use, at \
+			      * most */
 
 /*
  * Returns the text after `key` in /proc/PID/status, up to the end of the line; NULL when there is
@@ -95,7 +97,7 @@ static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
 
 /*
  * Whether the file was last written before the process started: then an earlier process with the
- * same number left it. Both times come from clocks that may be set in between, hence the slack.
+ * same pid left it. Both times come from clocks that may be set in between, hence the slack.
  */
 static bool is_left(const struct stat *st, const struct process_key *process)
 {
@@ -211,7 +213,7 @@ bool perf_map_read_mark(int fd, struct perf_map_mark *ret_mark)
 	return hash_tail(fd, ret_mark->bytes, &ret_mark->tail);
 }
 
-/* Returns how many bytes of the file were there at `began_ns`, as far as one of the marks shows. */
+/* Returns how many bytes of the file existed at `began_ns`, as far as one of the marks shows. */
 static uint64_t count_old(int fd, const struct perf_map_mark *marks, size_t count,
 			  uint64_t began_ns)
 {

@@ -10,7 +10,7 @@
 
 /*
  * Reads once, and again on EAGAIN: an iterator that passed MAX_ITER_OBJECTS (a million) objects
- * without output returns EAGAIN, and the next read(2) goes on from there.
+ * without output returns EAGAIN, and the next read(2) continues from there.
  */
 static ssize_t read_some(int fd, uint8_t *to, size_t bytes)
 {

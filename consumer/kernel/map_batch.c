@@ -49,7 +49,10 @@ int map_batch_clear(int fd, size_t key_bytes)
 
 	if (!keys)
 		return -ENOMEM;
-	/* Behind an entry, not from the start: a hash map is searched for its first one. */
+	/*
+	 * Continue after an entry, not from the start: finding the first entry searches the hash
+	 * map.
+	 */
 	for (r = bpf_map_get_next_key(fd, NULL, key); r == 0;) {
 		r = bpf_map_get_next_key(fd, key, next);
 		/* ENOENT: its process or cgroup ended just now, and a program has deleted it. */

@@ -15,7 +15,7 @@
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
-/* Plain maps: the name of the pin and where its descriptor goes. */
+/* Plain maps: the name of the pin and the offset of its descriptor. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -133,7 +133,7 @@ static int open_pin(const char *dir, const char *name)
 
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
 		return -ENOMEM;
-	/* Its padding too, which libbpf looks at and LIBBPF_OPTS may leave as it was. */
+	/* Clears the padding too: libbpf checks it, and LIBBPF_OPTS may leave it as it was. */
 	memset(&options, 0, sizeof(options));
 	options.sz = sizeof(options);
 	options.file_flags = is_read_only(name) ? BPF_F_RDONLY : 0;
@@ -152,7 +152,7 @@ static int open_pin(const char *dir, const char *name)
 static int check_abi(const char *dir, int fd, struct abi_header *ret_abi)
 {
 	/*
-	 * Has room for the header of a newer loader, because the kernel writes the map's own value
+	 * Has space for the header of a newer loader, because the kernel writes the map's own value
 	 * size.
 	 */
 	struct bpf_map_info info = {};
@@ -207,7 +207,10 @@ static int open_ring(const char *dir, const char *name, struct ring *ret_ring)
 	return 0;
 }
 
-/* Maps that the consumer reads and writes as memory: where the pointer goes, and how many bytes. */
+/*
+ * Maps that the consumer reads and writes as memory: the location of the pointer, and the size in
+ * bytes.
+ */
 struct words {
 	int fd;
 	void **at;
@@ -343,7 +346,7 @@ int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,
 	return bpf_map_lookup_elem(pins->counters_fd, &slot, counters) < 0 ? -errno : 0;
 }
 
-/* Adds up the values that each CPU has of one element of `words` counters. */
+/* Adds up the per-CPU values of one element of `words` counters. */
 static int sum_cpus(const struct pinned_maps *pins, int fd, uint32_t key, size_t words,
 		    uint64_t *ret_sum)
 {

@@ -12,12 +12,12 @@
 #include "shared/tools/clock.h"
 
 /*
- * The consumer gives room back to the producer after this many bytes: often enough that the
- * producer never runs out.
+ * The consumer returns space to the producer after this many bytes: often enough that the producer
+ * never runs out.
  */
 #define RELEASE_BYTES (128u << 10)
 
-#define LOOK_EACH 16 /* records, between two looks at the exact clock */
+#define LOOK_EACH 16 /* records, between two readings of the exact clock */
 
 int ring_open(int fd, size_t size, struct ring *ret_ring)
 {
@@ -82,7 +82,7 @@ static const void *whole_record(struct ring *ring, size_t at, size_t bytes)
 	return ring->bounce;
 }
 
-/* Where the records of one drain go, and when it must end (clock_mono_ns). */
+/* The receiver of the records of one drain, and when it must end (clock_mono_ns). */
 struct draining {
 	ring_call call;
 	void *context;
@@ -90,8 +90,8 @@ struct draining {
 };
 
 /*
- * The coarse clock costs nothing and may be a tick behind; the exact one, 30 ns as much as to pass
- * on a small record, is read after every LOOK_EACH records.
+ * The coarse clock is free and may be one tick late. The exact one costs 30 ns, as much as passing
+ * on a small record, and is read after every LOOK_EACH records.
  */
 static bool is_over(const struct ring *ring, const struct draining *d)
 {
@@ -100,7 +100,7 @@ static bool is_over(const struct ring *ring, const struct draining *d)
 }
 
 /*
- * Drains up to `producer`, or until the time is over, and returns the new position. Gives room back
+ * Drains up to `producer`, or until the time is over, and returns the new position. Returns space
  * every RELEASE_BYTES.
  */
 static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned long producer,
@@ -154,9 +154,9 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 
 /*
  * The kernel wakes the consumer only for a record that is committed when consumer_pos equals the
- * producer's position. For a record that was committed between the consumer's last load of
- * producer_pos and its store of consumer_pos no wake-up comes. So the consumer loads producer_pos
- * again after the store; both are sequentially consistent.
+ * producer's position. A record that was committed between the consumer's last load of producer_pos
+ * and its store of consumer_pos causes no wake-up. So the consumer loads producer_pos again after
+ * the store; both are sequentially consistent.
  */
 size_t ring_drain(struct ring *ring, uint64_t until_ns, ring_call call, void *context)
 {

@@ -3,7 +3,7 @@
 
 #include "consumer/kernel/pinned_maps.h"
 
-/* Returns the counter of the owner; NULL: there is no such slot. */
+/* Returns the counter of the owner; NULL if there is no such slot. */
 static int32_t *find_used(const struct pinned_maps *pins, enum table table, uint32_t slot)
 {
 	if (slot == NO_SLOT)

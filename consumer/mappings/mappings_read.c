@@ -21,7 +21,7 @@ static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
 
 /*
  * Reads round after round until the kernel side reaches the end. Each round must get further than
- * the one before.
+ * the previous one.
  */
 static int read_rounds(const char *path, struct control *control, struct mapping_reading *in)
 {

@@ -127,7 +127,7 @@ static int take_record(void *context, const struct mapping_record *record, const
 }
 
 /*
- * Removes the entries that were given to the caller. The others come in parts: the next walk
+ * Removes the entries that were given to the caller. The others are incomplete: the next walk
  * continues them.
  */
 static void keep_unended(struct mappings_walk *w)
@@ -142,8 +142,8 @@ static void keep_unended(struct mappings_walk *w)
 }
 
 /*
- * Returns how the walk that has ended left a process: 0 when the next one continues it. Each walk
- * must get further than the one before.
+ * Returns how the ended walk left a process: 0 if the next walk continues it. Each walk must get
+ * further than the previous one.
  */
 static int judge_entry(const struct mappings_walk *w, struct walk_entry *entry)
 {
@@ -162,7 +162,7 @@ static int judge_entry(const struct mappings_walk *w, struct walk_entry *entry)
 	return 0;
 }
 
-/* Ends the walk; `error`: why it came to no good end, for all that it has not listed. */
+/* Ends the walk; `error`: why it failed, for all processes that it has not listed. */
 static void end_walk(struct mappings_walk *w, int error)
 {
 	end_last(w);
@@ -195,7 +195,7 @@ static int open_walk(struct mappings_walk *w)
 }
 
 /*
- * Reads the records of one read(2). The records of a process come whole, because the buffer holds
+ * Reads the records of one read(2). The records of a process are complete, because the buffer holds
  * all that the kernel keeps (iterator.h).
  */
 static int read_part(struct mappings_walk *w)

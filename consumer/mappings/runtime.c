@@ -42,7 +42,7 @@ static void copy_version(const char *text, size_t length, struct runtime *runtim
 
 /*
  * Finds the version after `start` at the beginning of a folder's name; of several folders takes the
- * one nearest to the file.
+ * one closest to the file.
  */
 static bool version_in_path(const char *path, const char *start, size_t start_length,
 			    struct runtime *runtime)

@@ -14,7 +14,7 @@
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
 
-/* Most matches that one answer names. */
+/* Maximum number of matches in one answer. */
 #define PREVIEW_MAX 1000
 
 int method_rules_get(void *context, const struct control_peer *peer, const struct json_node *params,
@@ -94,7 +94,7 @@ static int step_check(struct control_job *job, struct jsonw *w, struct control_e
 	return 0;
 }
 
-/* Makes the job. Takes `rules` over. 0 or -errno. */
+/* Makes the job. Takes ownership of `rules`. 0 or -errno. */
 static int new_check(struct methods *m, struct rules *rules, const struct rules_faults *warnings,
 		     struct control_job **ret_job)
 {

@@ -9,7 +9,7 @@
 #include "consumer/output/kept_lines.h"
 #include "shared/json/jsonw.h"
 
-/* The first digits of a session, or all 16. */
+/* The first digits of a session id, or all 16. */
 static bool is_prefix(const struct json_node *value)
 {
 	return json_node_is(value, JSON_STRING) && value->bytes &&

@@ -15,10 +15,10 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* A lookup of a cgroup that its owner delays is repeated for so long. */
+/* A cgroup lookup that the cgroup's owner delays is repeated for this long. */
 #define LOOKUP_NS (200 * NSEC_PER_MSEC)
 
-/* How often the processes are read when the watch of the request ended meanwhile. */
+/* How often the processes are read if the watch of the request ended in the meantime. */
 #define READINGS_MAX 3
 
 /* The parsed and checked parameters. */
@@ -36,7 +36,7 @@ struct start {
 	char *rule, *cgroup, *reason; /* owned */
 	struct control_peer peer;
 	uint64_t began_ns;
-	/* Of a process in the root cgroup, while all processes are read for it: */
+	/* For a process in the root cgroup, while all processes are read to find it: */
 	struct task_list tasks;
 	uint32_t slot, epoch; /* of the watch of the root cgroup that the request keeps */
 	unsigned int readings;
@@ -127,11 +127,11 @@ static int take_params(const struct json_node *params, struct request *ret,
 	return 0;
 }
 
-/* What one request started; watches that were held back are counted. */
+/* The sessions that one request started; watches that were held back are counted. */
 struct started {
 	const struct session *sessions[SESSIONS_MAX];
 	size_t n, n_held;
-	struct trigger_held held; /* the last; its reason is NULL: none */
+	struct trigger_held held; /* the last one; reason NULL: none */
 };
 
 static int start_on(const struct start *j, struct watch *w, const struct rule *rule,
@@ -203,7 +203,7 @@ static int mark_process(struct methods *m, const struct task_record *task)
 	return process_targets_match(m->d->targets, p);
 }
 
-/* Gives up a watch that only this request keeps. */
+/* Removes a watch that only this request keeps. */
 static void release_requested(struct watch *w)
 {
 	if (!w->session)
@@ -221,7 +221,10 @@ static int fail_no_process(const struct start *j, struct control_error *error)
 				  "process %u is not there, or hidden: %s", j->q.pid, why);
 }
 
-/* Of a process that is in /proc and that the kernel has not listed: it has ended, or why not. */
+/*
+ * Sets the error for a process that is in /proc but was not listed by the kernel: it has ended, or
+ * another reason.
+ */
 static int fail_unlisted(const struct start *j, struct control_error *error)
 {
 	switch (task_list_unlisted(j->q.pid)) {
@@ -273,15 +276,15 @@ static int start_kept(struct start *j, struct watch *w, struct started *all)
 	return r;
 }
 
-/* The watch of the root cgroup that the request keeps; NULL: it has ended meanwhile. */
+/* The watch of the root cgroup that the request keeps; NULL: it has ended in the meantime. */
 static struct watch *root_watch(const struct start *j)
 {
 	return watches_at(j->methods->d->watches, j->slot, j->epoch);
 }
 
 /*
- * Begins to read all processes: the iterator lists the one in question, because its cgroup is
- * watched by now, and gives its exact start time. 1.
+ * Begins to read all processes: the iterator lists the requested one, because its cgroup is watched
+ * by now, and gives its exact start time. Returns 1.
  */
 static int begin_reading(struct start *j, uint64_t cgroup_id, struct control_error *error)
 {
@@ -301,7 +304,10 @@ static int begin_reading(struct start *j, uint64_t cgroup_id, struct control_err
 	return fail_no_process(j, error);
 }
 
-/* Goes on with that. 1: there is more; 0: a session has started; -1; -errno with all->held. */
+/*
+ * Continues that reading. Returns 1 if there is more; 0: a session has started; -1; -errno with
+ * all->held.
+ */
 static int read_tasks(struct start *j, struct started *all, struct control_error *error)
 {
 	uint64_t root_id = j->methods->d->cgroups->root_id, until_ns = turn_until_ns();
@@ -325,7 +331,7 @@ static int read_tasks(struct start *j, struct started *all, struct control_error
 	return fail_unlisted(j, error);
 }
 
-/* Repeats a lookup that was not back in time. 1, or `r` when it has taken too long. */
+/* Repeats a lookup that did not finish in time. Returns 1, or `r` if it has taken too long. */
 static int again_soon(const struct start *j, int r)
 {
 	return r == -EBUSY && clock_mono_ns() - j->began_ns < LOOKUP_NS ? 1 : r;
@@ -425,7 +431,7 @@ static int fail_held(const struct trigger_held *held, struct control_error *erro
 	return control_error_fail(error, CONTROL_HELD, "held back: %s", held->reason);
 }
 
-/* As control_job's step, without an answer; -errno: all->held has the reason, if there is one. */
+/* Like control_job's step, without an answer; -errno: all->held has the reason, if there is one. */
 static int start_some(struct start *j, struct started *all, struct control_error *error)
 {
 	if (j->tasks.open)

@@ -24,7 +24,7 @@ static bool parse_session(const struct json_node *value, uint64_t *ret_id)
 	return true;
 }
 
-/* Reads params.session. False: the error is set. */
+/* Reads params.session. Returns false if the error is set. */
 static bool take_session(const struct json_node *params, uint64_t *ret_id,
 			 char text[SESSION_TEXT_BYTES], struct control_error *error)
 {
@@ -62,7 +62,7 @@ int method_session_stop(void *context, const struct control_peer *peer,
 	return 0;
 }
 
-/* The place of a connection, or a free one; there are as many as connections. */
+/* Returns the place of a connection, or a free one; there are as many places as connections. */
 static struct method_tie *find_tie(struct methods *m, uint64_t connection)
 {
 	struct method_tie *nobodys = NULL;

@@ -87,7 +87,7 @@ static int read_dynamic(const struct elf_reader *e, struct dynamic *ret)
 	return r;
 }
 
-/* Reads the file's DT_SONAME; "" when it has none, or one that is longer than SONAME_MAX. */
+/* Reads the file's DT_SONAME; "" if it has none, or one longer than SONAME_MAX. */
 static void read_soname(const struct elf_reader *e, const struct dynamic *d, char name[SONAME_MAX])
 {
 	memset(name, 0, SONAME_MAX);
@@ -106,8 +106,8 @@ static void read_soname(const struct elf_reader *e, const struct dynamic *d, cha
 }
 
 /*
- * Returns whether a file of that DT_SONAME is the C library. The dynamic loader takes no second
- * file of a name that is loaded, so no other file of the process has it.
+ * Returns whether a file with this DT_SONAME is the C library. The dynamic loader loads no second
+ * file with the name of a loaded one, so no other file of the process has it.
  */
 static bool is_c_library(const char *soname)
 {
@@ -173,7 +173,7 @@ static void read_facts(struct code_file *f)
 	elf_reader_done(&e);
 }
 
-/* Opens the file and reads its facts; leaves image.fd -1 where it is not the mapped one. */
+/* Opens the file and reads its facts; leaves image.fd at -1 if it is not the mapped file. */
 static void open_file(struct symbols *symbols, struct code_file *f)
 {
 	struct elf_image image = { .fd = -1 };

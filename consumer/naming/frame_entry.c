@@ -5,11 +5,11 @@
 
 #include "shared/tools/macro.h"
 
-/* Where an entry point of a name must be. */
+/* Where an entry point with this name must be. */
 enum place {
-	AT_START,	   /* where the file begins (e_entry) */
+	AT_START,	   /* at the file's start (e_entry) */
 	IN_C_LIBRARY,	   /* in the C library */
-	IN_C_LIBRARY_ONLY, /* in the C library alone: a program may use the name itself */
+	IN_C_LIBRARY_ONLY, /* only in the C library: a program may use the name itself */
 	IN_GO,
 	IN_GCCGO,
 	ANYWHERE, /* no other language has such names */
@@ -34,7 +34,7 @@ static const struct {
 	{ "runtime.mstart", IN_GO },
 	{ "runtime.rt0_go", IN_GO },
 	{ "runtime.clone", IN_GO },
-	/* Both begin a stack anew, in which the scheduler runs (topofstack in traceback.go). */
+	/* Both begin a new stack, in which the scheduler runs (topofstack in traceback.go). */
 	{ "runtime.mcall", IN_GO },
 	{ "runtime.morestack", IN_GO },
 	{ "runtime.kickoff", IN_GCCGO }, /* goroutines */
@@ -48,7 +48,7 @@ bool frame_entry_is_named(const char *fn, const char *name)
 	return !strncmp(fn, name, bytes) && strchr("@.", fn[bytes]);
 }
 
-/* The same, or `name` with a type (":Nil"), as Crystal writes it. */
+/* Returns whether `fn` is `name`, or `name` with a type (":Nil"), as Crystal writes it. */
 static bool is_named(const char *fn, const char *name, enum place place)
 {
 	size_t bytes = strlen(name);
@@ -59,7 +59,7 @@ static bool is_named(const char *fn, const char *name, enum place place)
 
 /*
  * Returns whether the file has entry points there. C reserves names with two underscores for the C
- * library, so a static executable has no other function of theirs.
+ * library, so a static executable has no other function with such a name.
  */
 static bool has_entries(const struct code_file *file, enum place place, uint64_t start)
 {
@@ -81,9 +81,9 @@ static bool has_entries(const struct code_file *file, enum place place, uint64_t
 }
 
 /*
- * Returns whether a function without a name may be the one of the C library that calls main, or a
- * thread's function: in glibc and in musl these stand before the one that makes the process or the
- * thread start. A chain that ends in another function of the library has lost its callers.
+ * Returns whether a function without a name may be the C library's caller of main or of a thread's
+ * function: in glibc and in musl these are located before the function that starts the process or
+ * the thread. A chain that ends in another function of the library has lost its callers.
  */
 static bool calls_main(const struct named_frame *f)
 {

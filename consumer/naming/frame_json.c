@@ -14,11 +14,11 @@
 
 /*
  * A cache entry for a rendered frame. Each frame has one place in the cache; another frame with the
- * same place replaces it. When the texts have no room for one more, the whole cache is emptied.
+ * same place replaces it. When the texts have no space for one more, the whole cache is emptied.
  */
 struct frame_json_known {
 	struct frame frame;
-	uint64_t start_ns; /* of the process; 0: its name is the same in all */
+	uint64_t start_ns; /* of the process; 0: its name is the same in all processes */
 	uint32_t tgid;
 	uint32_t text, bytes; /* text: offset in rendering.text; bytes 0: a free place */
 	bool caller, leaf, nameless;
@@ -58,7 +58,7 @@ void frame_json_text(struct jsonw *w, const char *key, const char *text)
 		jsonw_null(w, key);
 }
 
-/* Writes the function's name, or why there is none. */
+/* Writes the function's name, or the reason for a missing name. */
 static void write_name(struct jsonw *w, const struct named_frame *f, bool nameless)
 {
 	frame_json_text(w, "fn", nameless ? NULL : f->fn);

@@ -22,7 +22,7 @@ static void name_kernel(struct symbols *symbols, const struct frame *f, bool cal
 	struct symbol_name name = {};
 	const char *module = "";
 
-	/* A return address points behind the call, which may be the function's last instruction. */
+	/* A return address points after the call, which may be the function's last instruction. */
 	symbols_kernel(symbols, f->offset - (caller ? 1 : 0), &name, &module);
 	*ret = (struct named_frame){
 		.fn = name.fn,
@@ -52,7 +52,7 @@ static void name_jit(struct symbols *symbols, const struct stack *stack, const s
 }
 
 /*
- * Names a frame that lies in no mapping that was read: a runtime may have mapped more code, and its
+ * Names a frame outside all mappings that were read: a runtime may have mapped more code, and its
  * process may have ended before the consumer read the mappings again. The process's perf map names
  * addresses without a mapping.
  */
@@ -138,8 +138,8 @@ const char *frame_name_rowless(const struct stack *stack, const struct named_fra
 }
 
 /*
- * Returns why the walk could not go on by rows in frame `f`, where it needed the frame pointer:
- * the reason that it had none, else `otherwise`.
+ * Returns why the walk could not continue by rows in frame `f`, where it needed the frame pointer:
+ * the reason for the missing rows, else `otherwise`.
  */
 static const char *say_rowless(const struct stack *stack, const struct named_frame *f,
 			       const char *otherwise)
@@ -152,14 +152,14 @@ static const char *say_rowless(const struct stack *stack, const struct named_fra
 
 /*
  * Returns whether the stack ends in an entry point. A lone frame proves nothing: it is where the
- * thread was, for instance in the function that makes another thread.
+ * thread was, for example in the function that makes another thread.
  */
 static bool is_known_end(const struct stack *stack, const struct named_frame *root)
 {
 	return stack->user_frames > 1 && root && root->entry;
 }
 
-/* Code that is written by hand may mark its caller as undefined between two instructions. */
+/* Handwritten code may mark its caller as undefined between two instructions. */
 enum unwind_end frame_name_end(const struct stack *stack, const struct named_frame *frames,
 			       size_t n)
 {
@@ -173,7 +173,7 @@ enum unwind_end frame_name_end(const struct stack *stack, const struct named_fra
 
 /*
  * Judges a stack that the kernel side walked by unwind rows. UNWIND_END_NO_CALLER alone proves
- * nothing: a complete stack also ends so, because nothing calls its outermost function.
+ * nothing: a complete stack ends that way too, because its outermost function has no caller.
  */
 static enum quality unwound_quality(const struct stack *stack, const struct named_frame *frames,
 				    size_t n, const char **ret_reason)

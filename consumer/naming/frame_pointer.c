@@ -7,8 +7,8 @@
 #include "shared/tools/macro.h"
 
 #define PROLOGUE_BYTES \
-	128	    /* in which a function sets its frame pointer; Go tests its stack first */
-#define TARGETS	 64 /* branches that lead forward, of which the state is kept */
+	128	    /* bytes in which a function sets its frame pointer; Go tests its stack first */
+#define TARGETS	 64 /* forward branches with a saved state */
 #define FRAME_AT 16 /* bytes from the caller's stack pointer down to the saved register */
 #define NOWHERE	 INT64_MAX
 
@@ -18,7 +18,7 @@ struct state {
 	bool known;
 };
 
-/* A function while its instructions are followed, from the first on. */
+/* State while the instructions of a function are followed, from the first on. */
 struct following {
 	struct state state;
 	struct {
@@ -33,7 +33,7 @@ static bool is_framed(const struct state *s)
 	return s->known && s->fp == FRAME_AT && s->saved == FRAME_AT;
 }
 
-/* Keeps the state for the instruction at `at`, to which a branch leads. */
+/* Saves the state for the instruction at `at`, the target of a branch. */
 static void note_target(struct following *f, int64_t at)
 {
 	if (f->count < TARGETS) {
@@ -42,7 +42,7 @@ static void note_target(struct following *f, int64_t at)
 	}
 }
 
-/* Takes the state that a branch led to `at` with, where nothing else comes there. */
+/* Takes the state of a branch to `at` if the instruction is reached only by a branch. */
 static void meet_target(struct following *f, int64_t at)
 {
 	for (size_t i = 0; i < f->count && !f->state.known; i++)
@@ -50,8 +50,7 @@ static void meet_target(struct following *f, int64_t at)
 			f->state = f->targets[i].state;
 }
 
-/* What an instruction does to the registers. A stack pointer that is lost leaves the frame alone.
- */
+/* Applies an instruction to the registers. If the stack pointer is lost, the frame stays valid. */
 static void apply_effect(struct state *s, const struct x86_insn *i)
 {
 	switch (i->effect) {
@@ -98,8 +97,8 @@ static void follow_insn(struct following *f, int64_t at, const struct x86_insn *
 }
 
 /*
- * Follows the instructions of 64 bits up to offset `to`. With `early` it returns true as soon as
- * the frame pointer is set.
+ * Follows 64-bit instructions up to offset `to`. With `early`, returns true as soon as the frame
+ * pointer is set.
  */
 static bool follow_x86(const uint8_t *code, size_t bytes, size_t to, bool early)
 {
@@ -119,8 +118,8 @@ static bool follow_x86(const uint8_t *code, size_t bytes, size_t to, bool early)
 }
 
 /*
- * Of 32 bits it asks for "push %ebp; mov %esp,%ebp" at the start, and of a leaf that no byte after
- * it may be "pop %ebp" or "leave".
+ * For 32-bit code, requires "push %ebp; mov %esp,%ebp" at the start and, in a leaf, that no later
+ * byte may be "pop %ebp" or "leave".
  */
 static bool follow_narrow(const uint8_t *code, size_t to, bool calls)
 {
@@ -135,7 +134,10 @@ static bool follow_narrow(const uint8_t *code, size_t to, bool calls)
 	return true;
 }
 
-/* stp x29, x30, [sp, ...]; add x29, sp, ... ; of a leaf no ldp x29, x30, [sp], ... after it. */
+/*
+ * Requires stp x29, x30, [sp, ...]; add x29, sp, ... and, in a leaf, no ldp x29, x30, [sp], ...
+ * after it.
+ */
 static bool follow_arm64(const uint8_t *code, size_t to, bool calls)
 {
 	bool stored = false, set = false;

@@ -9,7 +9,7 @@
 
 #define CALL_BYTES 5 /* of a direct call: e8 and a signed distance */
 
-/* One step by the frame pointer, from the frame `i - 1` to its caller, frame `i`. */
+/* One step by the frame pointer, from frame `i - 1` to its caller, frame `i`. */
 struct step {
 	const struct stack *stack;
 	const struct named_frame *named;
@@ -34,7 +34,10 @@ static bool keeps_pointer(const struct step *s)
 				    frame_name_is_caller(s->stack, s->i - 1));
 }
 
-/* Returns which offset the call before the return address `at` calls; 0: by a register, or none. */
+/*
+ * Returns the offset that the call before the return address `at` calls; 0: a call by a register,
+ * or no call.
+ */
 static uint64_t called_at(const struct code_file *file, uint64_t at)
 {
 	uint8_t code[CALL_BYTES];
@@ -51,8 +54,8 @@ static uint64_t called_at(const struct code_file *file, uint64_t at)
 }
 
 /*
- * Returns whether the call before the return address is a direct one of the function of the frame
- * below. Of a leaf this proves nothing: it may not have set its frame pointer yet, and have called
+ * Returns whether the call before the return address directly calls the function of the frame
+ * below. For a leaf this proves nothing: it may not have set its frame pointer yet, and have called
  * itself.
  */
 static bool is_called(const struct step *s)
@@ -94,7 +97,7 @@ void frame_proof_judge(struct code_files *code, const struct stack *stack,
 		root->entry = frame_entry_is(code, m, root);
 	if (!root->entry &&
 	    !(stack->flags & SAMPLE_UNWOUND && stack->stop_reason == UNWIND_END_COMPLETE))
-		return; /* it is broken anyhow */
+		return; /* it is broken in any case */
 	for (size_t i = stack->kernel_frames + 1u; i < n; i++)
 		frames[i].unproved = !is_proved(code, stack, frames, i);
 }

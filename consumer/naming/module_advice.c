@@ -19,7 +19,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* glibc's package of debug symbols alone is named differently. */
+/* Only glibc's package of debug symbols is named differently. */
 static bool is_glibc(const char *base)
 {
 	static const char *const files[] = { "libc.so.",       "libm.so.",  "libmvec.so.",
@@ -32,7 +32,7 @@ static bool is_glibc(const char *base)
 	return false;
 }
 
-/* Whether a shell takes the path for one word, and there is room for it in a sentence. */
+/* Whether a shell takes the path as one word, and a sentence has space for it. */
 static bool is_plain(const char *path)
 {
 	return strlen(path) < NAME_MAX_BYTES &&
@@ -40,7 +40,7 @@ static bool is_plain(const char *path)
 				 "/._+-")] == '\0';
 }
 
-/* Packages own the files below these. */
+/* Packages own the files below these paths. */
 static bool is_packaged(const char *path)
 {
 	static const char *const folders[] = { "/usr/bin/",   "/usr/sbin/",    "/usr/lib/",
@@ -54,8 +54,8 @@ static bool is_packaged(const char *path)
 }
 
 /*
- * Commands of Debian, with the packages -dbgsym of the archive debian-debug, and of Fedora.
- * Packages of Debian may have the path without its /usr, and only dpkg knows their names:
+ * Commands for Debian, with the -dbgsym packages of the archive debian-debug, and for Fedora.
+ * Debian packages may have the path without its /usr, and only dpkg knows their names:
  * libcrypto.so.3 is in libssl3.
  */
 static void write_remedy(const char *module, char *text, size_t space)
@@ -75,8 +75,8 @@ static void write_remedy(const char *module, char *text, size_t space)
 }
 
 /*
- * Writes why stacks end in the file, where that is not for want of frame pointers: then another
- * build would not help. False: it is.
+ * Writes why stacks end in the file, if the reason is not a lack of frame pointers: then another
+ * build would not help. Returns false if that is the reason.
  */
 static bool say_ended(const char *base, const char *rowless, char text[SUMMARY_ADVICE_BYTES])
 {

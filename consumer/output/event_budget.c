@@ -90,7 +90,7 @@ static const char *rule_name(const struct rule *rule)
 }
 
 /*
- * Sets the timer at the first line that is left out, so that a minute without any causes no
+ * Sets the timer at the first omitted line, so that a minute without omitted lines causes no
  * wake-up.
  */
 static void set_timer(struct event_budget *b, uint64_t now_ns)

@@ -70,7 +70,7 @@ static bool put_line(const struct event_lines *lines, struct jsonw *w)
 	jsonw_object_end(w);
 	if (jsonw_end(w) < 0)
 		return give_up(lines);
-	/* The writer's limit is one byte below max_bytes, which leaves room for the newline. */
+	/* The writer's limit is one byte below max_bytes, which leaves space for the newline. */
 	if (w->space <= w->bytes) {
 		char *more = realloc(w->data, w->bytes + 1);
 

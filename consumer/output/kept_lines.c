@@ -15,7 +15,7 @@
 struct kept_session {
 	char id[ID_BYTES];
 	uint64_t omitted;
-	size_t bytes; /* of its lines that are held */
+	size_t bytes; /* bytes of its lines that are held */
 };
 
 struct kept_lines {
@@ -23,7 +23,7 @@ struct kept_lines {
 	size_t space, bytes;
 	char *data; /* owned; NULL before the first line */
 	struct kept_session sessions[KEPT_LINES_SESSIONS];
-	unsigned int count; /* of sessions, ever */
+	unsigned int count; /* number of sessions, ever */
 	char last[ID_BYTES];
 };
 
@@ -62,9 +62,9 @@ static struct line first_line(const char *text, size_t bytes)
 }
 
 /*
- * Returns false for a line of no session: its id stands right behind that of the boot
- * (event_line_begin). Anywhere else the key may be a label's, which people name as they like; in a
- * text of the line its quotes would be escaped.
+ * Returns false for a line without a session: the session id follows directly after the boot id
+ * (event_line_begin). Anywhere else the key may belong to a label, which users name freely; inside
+ * a text its quotes would be escaped.
  */
 static bool find_session(struct line line, char id[ID_BYTES])
 {
@@ -103,8 +103,8 @@ static struct kept_session *find_known(struct kept_lines *k, const char *id)
 }
 
 /*
- * Returns how many bytes each session may keep, so that all together have at most `bytes`: what the
- * small ones leave goes to the others in equal parts.
+ * Returns how many bytes each session may keep, so that all together have at most `bytes`: the
+ * space that small sessions leave is shared equally by the others.
  */
 static size_t find_part(const struct kept_lines *k, size_t bytes)
 {
@@ -126,7 +126,9 @@ static size_t find_part(const struct kept_lines *k, size_t bytes)
 	return part;
 }
 
-/* Whether the line goes; then it is counted. Those of a session that has lost its place go. */
+/*
+ * Whether to drop the line; if so, counts it. Lines of a session that lost its place are dropped.
+ */
 static bool drops_line(struct kept_lines *k, struct line line, size_t part)
 {
 	struct kept_session *session;
@@ -159,7 +161,7 @@ static void drop_lines(struct kept_lines *k, size_t bytes)
 	k->bytes = kept;
 }
 
-/* Those of a session that loses its place are dropped: no id leads to them any more. */
+/* The lines of a session that loses its place are dropped: no id leads to them any more. */
 static struct kept_session *get_session(struct kept_lines *k, const char *id)
 {
 	struct kept_session *one = find_known(k, id);
@@ -176,7 +178,7 @@ static struct kept_session *get_session(struct kept_lines *k, const char *id)
 	return one;
 }
 
-/* Memory is taken as lines come: to touch all of it at once would hold the caller up. */
+/* Allocates memory as lines arrive: touching all of it at once would delay the caller. */
 static bool make_room(struct kept_lines *k)
 {
 	if (!k->data)
@@ -184,7 +186,7 @@ static bool make_room(struct kept_lines *k)
 	return k->data;
 }
 
-/* A quarter goes at a time, so that few lines pay for moving the others. */
+/* Drops a quarter at a time, so that few lines pay for moving the others. */
 static void keep_line(struct kept_lines *k, struct line line)
 {
 	struct kept_session *session;
@@ -220,7 +222,7 @@ void kept_lines_put(void *kept, const char *data, size_t bytes, uint64_t lines)
 	pthread_mutex_unlock(&k->mutex);
 }
 
-/* Finds the one session with an id that begins so. 0, -ENOENT, -EEXIST. */
+/* Finds the only session with an id that begins with the prefix. 0, -ENOENT, -EEXIST. */
 static int find_by_prefix(const struct kept_lines *k, const char *prefix,
 			  const struct kept_session **ret_session)
 {

@@ -50,7 +50,7 @@ void line_budget_done(struct line_budget *b)
 	idmap_done(&b->rules);
 }
 
-/* Returns the rule's entry of this minute and makes it when it is new; NULL without memory. */
+/* Returns the rule's entry of this minute, creating it if needed; NULL without memory. */
 static struct line_rule *find_or_make_rule(struct line_budget *b, const char *name)
 {
 	struct line_rule *rule = idmap_get(&b->rules, idmap_text_key(name));
@@ -77,8 +77,8 @@ static struct line_owner *find_owner(const struct line_rule *rule, uint64_t owne
 }
 
 /*
- * Whether an owner may write one more line: up to half of the others' rest, rounded up so that the
- * last line can be written.
+ * Whether an owner may write one more line: up to half of the lines that the others leave, rounded
+ * up so that the last line can be written.
  */
 static bool has_room(const struct line_budget *b, const struct line_rule *rule,
 		     const struct line_owner *owner)

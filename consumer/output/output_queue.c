@@ -3,7 +3,8 @@
  * The queue is a byte ring. Producers append to it under the mutex. The writing thread writes from
  * it without the mutex, which is safe because no other thread moves `head`. The bytes of a line
  * stay in the ring until all of them are written. So the thread completes a line that a full disk
- * cut, and writes a line that the end of a file or connection cut whole into the next one.
+ * cut, and rewrites a line completely in the next file or connection if the previous one ended
+ * within it.
  */
 #include "consumer/output/output_queue.h"
 
@@ -48,11 +49,11 @@ struct output {
 	bool sleeping;
 	bool reopen;
 	bool stop;
-	bool ended; /* for good: nothing is written any more */
+	bool ended; /* permanently: nothing is written any more */
 	uint64_t deadline_ns;
 	struct output_queue_stats stats; /* queued_bytes is the fill of the ring */
 
-	/* Used by the writing thread alone once it runs. */
+	/* Used only by the writing thread once it runs. */
 	struct output_sink sink;
 	bool reopening; /* open the output again, from open_at_ns on */
 	size_t partial; /* bytes at head that fd has accepted */
@@ -102,7 +103,7 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 	return 0;
 }
 
-/* EAGAIN means that the counter is full: then the thread that waits for it wakes in any case. */
+/* EAGAIN means that the counter is full: then the waiting thread wakes in any case. */
 static void raise_event(int fd)
 {
 	const uint64_t one = 1;
@@ -117,7 +118,7 @@ static void wake_writer(const struct output *o)
 
 /*
  * Sleeps until woken, until `fd` accepts data (unless -1), or until `until_ns`. epoll cannot wait
- * for a regular file, which always accepts data: then returns soon, and the caller tries again.
+ * for a regular file, which always accepts data: then it returns soon, and the caller tries again.
  */
 static void wait_for(const struct output *o, int fd, uint64_t until_ns)
 {
@@ -155,7 +156,9 @@ static uint64_t next_try(struct output *o)
 	return at_ns;
 }
 
-/* Call when fd has accepted `n` more bytes: returns the room of whole lines to the producers. */
+/*
+ * Called when fd has accepted `n` more bytes: returns the space of complete lines to the producers.
+ */
 static void advance_head(struct output *o, size_t n)
 {
 	size_t whole;
@@ -216,8 +219,8 @@ static void write_failed(struct output *o, int error)
 }
 
 /*
- * Writes at most `n` bytes with one write(2), after the bytes written already; waits when fd
- * accepts nothing.
+ * Writes at most `n` bytes with one write(2), after the bytes written already; waits if fd accepts
+ * nothing.
  */
 static void write_some(struct output *o, size_t n, uint64_t until_ns)
 {
@@ -241,8 +244,7 @@ static void open_again(struct output *o)
 
 	if (r < 0) {
 		/*
-		 * A file that was open stays in use: a line in a renamed file is better than a lost
-		 * line.
+		 * An open file stays in use: a line in a renamed file is better than a lost line.
 		 */
 		count_error(o, -r);
 		o->open_at_ns = next_try(o);
@@ -416,7 +418,7 @@ void output_queue_give_back(struct output *o)
 	pthread_mutex_unlock(&o->mutex);
 }
 
-/* Waits for the thread to end; false when it hangs in the kernel (a dead network file system). */
+/* Waits for the thread to end; false if it hangs in the kernel (a dead network file system). */
 static bool join_writer(struct output *o, uint32_t timeout_ms)
 {
 	uint64_t until_ns = clock_real_ns() + (timeout_ms + STOP_GRACE_MS) * NSEC_PER_MSEC;

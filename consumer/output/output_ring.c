@@ -6,7 +6,7 @@
 
 #include "shared/tools/macro.h"
 
-/* Of a line, with its keys up to "type" (event_line.c). */
+/* Bytes of a line, with its keys up to "type" (event_line.c). */
 #define LINE_BEGIN_BYTES 64
 
 int output_ring_pieces(const struct output_ring *ring, size_t at, size_t n, struct iovec iov[2])
@@ -69,7 +69,9 @@ size_t output_ring_line(const struct output_ring *ring, size_t at, size_t n)
 	return n;
 }
 
-/* Whether the line at `at` is a session's last one; the `n` bytes from there on are whole lines. */
+/*
+ * Whether the line at `at` is a session's last one; the `n` bytes from there on are complete lines.
+ */
 static bool ends_session(const struct output_ring *ring, size_t at, size_t n)
 {
 	static const char mark[] = "\"type\":\"session.end\"";

@@ -19,7 +19,7 @@
 
 #define UNIX_PREFIX   "unix:"
 #define LOOK_EVERY_NS NSEC_PER_SEC
-#define ROTATES_NS    (5 * NSEC_PER_SEC) /* a rotation puts a new file in place, then sends SIGHUP */
+#define ROTATES_NS    (5 * NSEC_PER_SEC) /* a rotation replaces the file, then sends SIGHUP */
 
 static int open_unix(const char *path)
 {
@@ -86,7 +86,7 @@ static int open_path(const struct output_sink *sink)
 	return open_file(sink->path);
 }
 
-/* Whether it can be opened no second time: proc(5) has no path for it. */
+/* Whether it cannot be opened a second time: proc(5) has no path for it. */
 static bool is_nameless(int fd)
 {
 	char name[32], target[16] = "";
@@ -98,9 +98,9 @@ static bool is_nameless(int fd)
 
 /*
  * Opens stdout without O_NONBLOCK on the inherited descriptor, which would change it for all
- * processes that share it (a shell, say). It opens a pipe again through /proc; a socket takes
- * MSG_DONTWAIT; a file needs nothing. Anything else (a terminal) is polled, and gets so little at a
- * time that the write does not block.
+ * processes that share it (a shell, for example). Opens a pipe again through /proc; a socket takes
+ * MSG_DONTWAIT; a file needs nothing. Anything else (a terminal) is polled, and gets so few bytes
+ * at a time that the write does not block.
  */
 static int open_stdout(struct output_sink *sink)
 {
@@ -215,7 +215,8 @@ void output_sink_done(struct output_sink *sink)
 }
 
 /*
- * POLLOUT on a pipe promises room for PIPE_BUF bytes, so a write of at most so many does not block.
+ * POLLOUT on a pipe promises space for PIPE_BUF bytes, so a write of at most PIPE_BUF does not
+ * block.
  */
 static ssize_t write_polled(const struct output_sink *sink, const struct iovec *iov)
 {

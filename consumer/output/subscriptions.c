@@ -18,7 +18,7 @@ struct subscription {
 	uint64_t asked_ns;
 	char *data; /* owned; grows: [taken, bytes) is held */
 	size_t taken, bytes, space;
-	uint64_t omitted; /* lines without room */
+	uint64_t omitted; /* lines that did not fit */
 };
 
 struct subscriptions {
@@ -56,7 +56,7 @@ void subscriptions_free(struct subscriptions *s)
 	free(s);
 }
 
-/* Makes room for `more` bytes at the end; moves the held lines to the front. */
+/* Reserves space for `more` bytes at the end; moves the held lines to the front. */
 static bool reserve_bytes(struct subscription *one, size_t more)
 {
 	size_t held = one->bytes - one->taken, space = one->space ? one->space : FIRST_BYTES;

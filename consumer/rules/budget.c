@@ -28,7 +28,7 @@ uint64_t budget_spent_ms(const struct budget *b, uint64_t at_ns)
 {
 	uint64_t at = minute_of(at_ns), sum = 0;
 
-	/* The minutes that the ring has and that count at that time. */
+	/* The minutes in the ring that still count at that time. */
 	for (uint64_t i = 0; i < ARRAY_SIZE(b->minute) && i <= b->at_minute; i++)
 		if (at < b->at_minute - i + 60)
 			sum += b->minute[(b->at_minute - i) % 60];

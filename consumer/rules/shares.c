@@ -133,10 +133,10 @@ void shares_clear(struct shares *s, enum share share)
 		owner->held[share] = 0;
 }
 
-/* What was captured in an hour. */
+/* The captured time of the last hour. */
 struct spent {
 	uint64_t mine, all;
-	uint64_t owners; /* number of owners that captured, the newcomer included */
+	uint64_t owners; /* number of owners that captured, including the newcomer */
 };
 
 static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t at_ns)
@@ -158,8 +158,8 @@ static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t 
 }
 
 /*
- * Returns how much the owner has left of its equal part of `max_ms`, although all owners have used
- * `used_ms`: nothing once they have used twice the whole.
+ * Returns how much the owner has left of its equal share of `max_ms`, although all owners together
+ * have used `used_ms`: nothing once they have used twice the whole.
  */
 static uint64_t part_left_ms(const struct spent *spent, uint64_t max_ms, uint64_t used_ms)
 {
@@ -213,7 +213,7 @@ void shares_parts(const struct shares *s, const uint64_t capacity[SHARE_COUNT_],
 		ret_parts[share] = capacity[share] / MAX(holders[share], (uint64_t)1);
 }
 
-/* Returns the largest part of any capacity that the owner holds, in millionths. */
+/* Returns the owner's largest share of any capacity, in millionths. */
 static uint64_t weight_of(const struct owner *owner, const uint64_t capacity[SHARE_COUNT_])
 {
 	uint64_t most = 0;

@@ -41,7 +41,7 @@ void agent_events_write_self(const struct telemetry *t, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* A feature that this start has or lacks, and the loss without it. */
+/* A feature that this start has or lacks, and the consequence of lacking it. */
 struct feature {
 	const char *name;
 	bool found;
@@ -50,7 +50,7 @@ struct feature {
 
 #define FEATURES_MAX 24
 
-/* What it sees of the host. Returns how many features that are. */
+/* Collects the features of the host. Returns their number. */
 static size_t find_host(const struct host *host, struct feature *f)
 {
 	size_t n = 0;

@@ -20,7 +20,7 @@ static const char *request_name(uint32_t request)
 	return broker_row(request)->name;
 }
 
-/* Writes the broker's own counts: of all callers since the load, this consumer included. */
+/* Writes the broker's own counts: for all callers since the load, including this consumer. */
 static void write_pin(const struct pinned_maps *pins, struct jsonw *w)
 {
 	struct broker_counts counts;

@@ -68,7 +68,7 @@ static void check_output(struct losses *said)
 			"the output file was deleted or replaced; it was opened again");
 	}
 	c = (struct count){ o.dropped_lines - said->dropped_lines, o.last_error };
-	/* The line needs room in the very queue that it reports the losses of. */
+	/* The line needs space in the very queue that it reports the losses of. */
 	if (c.count && o.queued_bytes < o.queue_bytes / 2) {
 		said->dropped_lines = o.dropped_lines;
 		event_line_error(
@@ -81,7 +81,7 @@ static void check_output(struct losses *said)
 
 static const struct {
 	size_t offset;
-	const char *code, *hint, *message; /* after the number */
+	const char *code, *hint, *message; /* printed after the number */
 } event_rows[] = {
 	{ offsetof(struct totals, events_lost), "events_full",
 	  "load with a larger --events-ring-kib; the scan that follows finds the missed ones",

@@ -6,7 +6,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Most owners that the status names. */
+/* Maximum number of owners in the status. */
 #define TOP_MAX 5
 
 static void write_owner(const struct owner *owner, const uint64_t parts[SHARE_COUNT_],
