@@ -32,8 +32,7 @@ struct broker_client {
 	uint32_t sequence;	    /* of the last request on this connection */
 	struct asked owed;	    /* the request with a late answer */
 	uint64_t owed_ns;	    /* when it was sent */
-	struct asked late; /* the request with a late answer that has arrived and is not taken
-			    * yet */
+	struct asked late;	    /* its late answer has arrived and is not taken yet */
 	struct broker_answer late_answer;
 	struct broker_client_brought late_brought;
 	unsigned int wait_ms; /* longest wait for an answer */

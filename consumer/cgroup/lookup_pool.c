@@ -25,8 +25,7 @@ struct worker {
 struct lookup_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t done;				/* CLOCK_MONOTONIC */
-	struct worker workers[LOOKUP_POOL_THREADS + 1]; /* the last one is for the agent's own
-							 * calls */
+	struct worker workers[LOOKUP_POOL_THREADS + 1]; /* the last: for the agent's own calls */
 	size_t started, living;	  /* threads that were started; threads that have not ended */
 	struct lookup_call *late; /* calls that finished late and were not fetched */
 	size_t late_count;

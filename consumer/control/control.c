@@ -18,14 +18,10 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define BACKLOG 16
-#define ROUND_LINES                                           \
-	16 /* requests of one client before other clients are \
-	    * served */
-#define JOB_PAUSE_NS                                                           \
-	(2 * NSEC_PER_MSEC) /* pause between two parts of a request, for other \
-			     * clients */
-#define ACCEPT_MS 1000	    /* pause when accept(2) has no descriptor left for a client */
+#define BACKLOG	     16
+#define ROUND_LINES  16			 /* requests of one client before the next client */
+#define JOB_PAUSE_NS (2 * NSEC_PER_MSEC) /* pause within a request, for other clients */
+#define ACCEPT_MS    1000 /* pause when accept(2) has no descriptor left for a client */
 
 _Static_assert(CONTROL_CLIENTS_MAX == 64, "make_place() says so");
 _Static_assert(CONTROL_REQUEST_BYTES == 2101248, "take_in() says so");
@@ -324,8 +320,7 @@ static void welcome_connection(struct control_server *server, int fd)
 		close_client(*place);
 		return;
 	}
-	on_client(*place, EPOLLIN); /* its request has already arrived: answered one iteration
-				     * earlier */
+	on_client(*place, EPOLLIN); /* its request is there: answered one iteration earlier */
 }
 
 static void on_listener(void *context, uint32_t events)

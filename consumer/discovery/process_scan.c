@@ -195,8 +195,7 @@ static bool walk_cgroups(struct discovery *d, uint64_t until_ns)
 	struct process_scan *s = &d->scan;
 
 	if (!s->walk && d->active->set->rules->n_by_cgroup)
-		(void)cgroups_walk_new(d->cgroups, note_cgroup, d, &s->walk); /* it keeps the reason
-									       * for a failure */
+		(void)cgroups_walk_new(d->cgroups, note_cgroup, d, &s->walk); /* it has the error */
 	if (s->walk && cgroups_walk_step(s->walk, until_ns) > 0)
 		return false;
 	end_walk(d);

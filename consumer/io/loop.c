@@ -32,8 +32,7 @@ struct loop {
 	bool stop;
 	bool dispatching;
 	uint64_t turn;				   /* number of the current iteration */
-	int cpu_wait_fd;			   /* negative: this kernel has no CPU-wait
-						    * figures */
+	int cpu_wait_fd;			   /* negative: the kernel lacks these figures */
 	struct loop_longest longest, longest_ever; /* `longest`: since loop_longest_turn */
 	struct loop_source *sources;
 	/* Sources removed inside a call: later events of this round may still point to them. */

@@ -18,9 +18,7 @@
 #define STATUS_BYTES_MAX 16384 /* of /proc/PID/status and stat */
 #define CLOCK_SLACK_S	 5
 #define MARK_TAIL_BYTES	 256
-#define MARK_TICK_NS                                                               \
-	(10 * NSEC_PER_MSEC) /* granularity of the clock that file systems use, at \
-			      * most */
+#define MARK_TICK_NS	 (10 * NSEC_PER_MSEC) /* clock tick of file systems, at most */
 
 /*
  * Returns the text after `key` in /proc/PID/status, up to the end of the line; NULL when there is

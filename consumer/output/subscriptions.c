@@ -147,7 +147,7 @@ void subscriptions_close(void *subscriptions, uint64_t connection)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-/* Writes the held lines, which are whole: each ends with its '\n'. */
+/* Writes the held lines, which are complete: each ends with its '\n'. */
 static void take_lines(struct subscription *one, struct jsonw *w)
 {
 	size_t stop = MIN(one->bytes, one->taken + SUBSCRIPTIONS_TAKE);

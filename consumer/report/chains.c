@@ -245,8 +245,8 @@ static uint32_t find_wait(struct builder *b, uint32_t parent, size_t thread,
 static void follow_part(struct builder *b, uint32_t node, const struct part *part, uint32_t depth);
 
 /*
- * Whether the awaited thread itself waited for the same lock during the wait: then the lock's
- * holder at that time takes its place. A lock shared by processes has a different address in each.
+ * Whether the awaited thread itself waited for this lock during the wait: then the lock's holder at
+ * that time takes its place. A lock shared by processes has a different address in each.
  */
 static bool is_same_lock(const struct builder *b, const struct long_wait *w,
 			 const struct long_wait *v, size_t thread)

@@ -249,7 +249,7 @@ static int say_syncs(const struct findings_search *s, const struct syncs *sum, u
 
 /*
  * Returns the part of `own_ns`, the time that threads themselves waited for disks, in calls that
- * sync. The waits for locks behind such threads are added to the larger part of `own_ns`.
+ * sync. If that is at least half, adds the waits for locks that such threads held.
  */
 static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 {

@@ -31,7 +31,7 @@ struct report_thread {
 	uint64_t writing_ns; /* start_ns of the session that is being written; UINT64_MAX: none */
 	bool stopping;
 	bool errand;	/* perf maps wait to be opened or closed, or modules to be freed */
-	bool hurry;	/* do not wait for room in the output queue */
+	bool hurry;	/* do not wait for space in the output queue */
 	bool warm;	/* the kernel's symbols may be in memory */
 	size_t running; /* sessions that have not ended */
 	bool full;	/* memory of written sessions was not given back */

@@ -55,13 +55,11 @@ struct report {
 	struct frame_json rendering;
 	struct known_wait wait;	       /* the wait of the current stack's threads, if they wait */
 	struct jsonw tail;	       /* of one line: the part after its frames */
-	struct lock_release *releases; /* owned; for stacks of waking threads, by stack number;
-					* NULL: none */
+	struct lock_release *releases; /* owned; of waking threads, by stack number; NULL: none */
 	struct lock_name *locks;       /* owned; of the locks; NULL: none */
 	size_t head_bytes;	       /* of a stack's first line, which has the longest head */
 	struct batch batch;
-	uint64_t written, moved_ns;  /* bytes that the output had written, and when this number last
-				      * grew */
+	uint64_t written, moved_ns;  /* bytes that the output had written; when this last grew */
 	struct line_allowance bytes; /* for the lines of stacks */
 };
 

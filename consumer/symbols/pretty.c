@@ -10,8 +10,7 @@
 #include "shared/tools/idmap.h"
 
 struct pretty {
-	struct idmap by_raw; /* address of the raw name -> the readable one, owned unless it is the
-			      * raw name */
+	struct idmap by_raw; /* address of the raw name -> readable name, owned unless equal */
 	size_t text_bytes;
 };
 

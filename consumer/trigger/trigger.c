@@ -63,8 +63,7 @@ static struct cooldown_key key_of(const struct trigger *trigger)
 struct plan {
 	uint32_t during_ms;
 	const char *during_reason; /* why it is shorter than wanted, or NULL */
-	uint64_t broken;	   /* the session that has the cooldown which this one breaks, or
-				    * 0 */
+	uint64_t broken;	   /* session with the cooldown that it breaks, or 0 */
 };
 
 /*

@@ -128,9 +128,9 @@ static bool goes_before(const struct watch *w, const struct watch *other)
 }
 
 /*
- * Returns the watch that must give its slot to a new watch of `owner`, or NULL. Of the watches that
- * yield to `owner` (shares_yield) it prefers those of the owner with the most watches, then those
- * that linger, then the youngest. It never takes a watch in a session or one kept by a request.
+ * Returns the watch that must give its slot to a new watch of `owner`, or NULL. Among the watches
+ * that yield to `owner` (shares_yield) it prefers watches of the owner with the most watches, then
+ * lingering ones, then the youngest. It never takes a watch in a session or one kept by a request.
  */
 static struct watch *find_displaced(const struct watches *ws, const struct owner *owner)
 {

@@ -110,8 +110,8 @@ static struct neighbours_target of_target(const struct signal_target *target)
 }
 
 /*
- * Called while the CPUs still tick at the full rate. It finds cgroups by processes in them; the
- * signals that end later use the same names and add their own.
+ * Called while the CPUs still tick at the full rate. It finds cgroups by processes in them, so that
+ * signals that end after it name and sum up these cgroups the same way.
  */
 static void end_neighbours(struct signal *signal, const struct signal_host *host,
 			   const struct signal_target *target)

@@ -290,8 +290,7 @@ static void add_waker(struct difference *d, const struct lock_waker_element *e)
 static enum lock_pattern find_pattern(const struct lock_waited *w)
 {
 	uint64_t mean_ns = w->waits ? w->total_ns / w->waits : 0;
-	uint64_t long_ns = w->p90_ns ? w->p90_ns : w->longest_ns; /* without a finished wait there
-								   * is no p90 */
+	uint64_t long_ns = w->p90_ns ? w->p90_ns : w->longest_ns; /* no finished wait: no p90 */
 
 	if (w->threads < 2)
 		return LOCK_PATTERN_NONE;

@@ -233,8 +233,7 @@ static int add_account(struct difference *d, uint32_t tid, const struct time_acc
 	struct thread_account *t;
 	uint64_t sum_ns = 0, from_ns;
 
-	if (until_ns <= d->before->begin_ns) /* the account is of another session, which began
-					      * before */
+	if (until_ns <= d->before->begin_ns) /* of another session, which began before */
 		return 0;
 	t = add_thread(d);
 	if (!t)

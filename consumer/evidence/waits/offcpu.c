@@ -33,13 +33,11 @@
 struct waiting {
 	struct stack *stack; /* NULL: another process's, or no space */
 	uint64_t switches;   /* the thread's switches, in this wait */
-	uint64_t seen_ns;    /* time of its last sample; for an ended wait, the end of its accounted
-			      * time */
+	uint64_t seen_ns;    /* time of its last sample, or the end of an ended wait's time */
 	uint64_t pass;	     /* number of that sampling pass */
 	uint64_t weight_ns;  /* of this wait, in `stack` */
 	uint64_t looks;	     /* samples of this wait, in `stack` */
-	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: not waiting for an
-			      * answer */
+	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: it does not */
 	struct timeline_pool *pool; /* NULL: none */
 	uint8_t part;		    /* enum account_part, of `pool` */
 	uint8_t state;		    /* as in struct stack */
@@ -58,8 +56,7 @@ struct offcpu {
 	uint64_t first_pass; /* number of the session's first pass */
 	uint64_t last_pass;  /* 0: the session has not ended */
 	uint64_t passed;     /* number of the last pass that was made */
-	uint64_t before_ns;  /* when the previous pass or, before the first one, the session
-			      * began */
+	uint64_t before_ns;  /* begin of the previous pass, or of the session */
 	uint64_t cut, as_before, cpu_ns, first_ns;
 	uint64_t free_ns;   /* part of cpu_ns outside of the budget: the first and the last pass */
 	uint64_t attempted; /* in the ledger, at the end of the last pass */

@@ -39,7 +39,7 @@ static bool is_row(const struct wait_place *row, uint32_t tgid, const char *comm
 	       !strncmp(row->comm, comm, sizeof(row->comm));
 }
 
-/* Two threads with the same hash share a place: the place of the first. */
+/* Two keys with the same hash share a place: the place of the first. */
 static struct wait_place *find_row(const struct wait_places *p, uint32_t tgid, const char *comm,
 				   uint8_t part)
 {

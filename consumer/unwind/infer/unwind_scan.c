@@ -31,8 +31,7 @@ struct scanner {
 	const struct unwind_scan *scan;
 	uint16_t *at;	/* owned; for each byte: the state of an instruction that begins there */
 	uint8_t *start; /* owned; for each byte: bits of enum start */
-	uint32_t *met;	/* owned; the offsets that were reached in the function, in order of
-			 * arrival */
+	uint32_t *met;	/* owned; the function's reached offsets, in that order */
 	uint32_t met_count;
 	uint64_t steps, steps_max; /* instructions that does_return has read, and their limit */
 	bool unknown_jump;	   /* the function that is followed jumps to an unknown address */
