@@ -14,23 +14,23 @@
 #include <stdbool.h>
 
 #define PF_EXITING  0x00000004u /* set before sched_process_exit fires (kernel/signal.c) */
-#define PF_SIGNALED 0x00000400u /* a signal ends it: it writes its core, or waits for that */
+#define PF_SIGNALED 0x00000400u /* a signal ends it: it writes a core dump, or waits for one */
 #define PF_KTHREAD  0x00200000u
 
 /*
- * Threads of a process that run in the kernel only: workers of io_uring, and since 6.4 those of
- * vhost too (kernel/fork.c). Before 6.4 the bit of PF_USER_WORKER has no meaning and is never set.
+ * Threads of a process that run only in the kernel: io_uring workers, and since 6.4 vhost workers
+ * too (kernel/fork.c). Before 6.4 the bit of PF_USER_WORKER has no meaning and is never set.
  */
 #define PF_IO_WORKER   0x00000010u
 #define PF_USER_WORKER 0x00004000u
 
-#define TASK_DEAD 0x00000080u /* of __state, as sched_switch gives it: the last switch */
+#define TASK_DEAD 0x00000080u /* in __state, as sched_switch passes it: the task's last switch */
 
-/* Of psi_flags (include/linux/psi_types.h): in an io wait, and in a memory stall. */
+/* Bits of psi_flags (include/linux/psi_types.h): in an I/O wait, and in a memory stall. */
 #define TSK_IOWAIT   (1u << 0)
 #define TSK_MEMSTALL (1u << 1)
 
-/* Of inode.i_mode. */
+/* File types in inode.i_mode. */
 #define S_IFMT	 00170000
 #define S_IFSOCK 0140000
 #define S_IFCHR	 0020000
@@ -39,7 +39,7 @@
 #define S_IFDIR	 0040000
 #define S_IFIFO	 0010000
 
-/* Of thread_info.flags: the process is of 32 bits, and has other numbers of system calls. */
+/* Bit of thread_info.flags: a 32-bit process, which has other system call numbers. */
 #if defined(__TARGET_ARCH_x86)
 #define TIF_COMPAT (1ul << 29) /* TIF_ADDR32 */
 #else
@@ -70,7 +70,7 @@ struct kernfs_node {
 };
 
 struct cgroup_root {
-	int hierarchy_id; /* 0: cgroup2: cgrp_dfl_root is set up first */
+	int hierarchy_id; /* 0: cgroup2, because cgrp_dfl_root is set up first */
 };
 
 struct cgroup_subsys_state {
@@ -112,7 +112,7 @@ struct timespec64 {
 	long tv_nsec;
 };
 
-/* The times have been members of their own since 6.11. */
+/* Since 6.11 the times are separate members. */
 struct inode {
 	unsigned short i_mode;
 	unsigned long i_ino;
@@ -126,13 +126,13 @@ struct inode {
 	__u32 i_ctime_nsec;
 };
 
-/* Linux 6.7 to 6.10; 6.6 has the second of the two. */
+/* Linux 6.7 to 6.10. 6.6 has only __i_ctime. */
 struct inode___underscored {
 	struct timespec64 __i_mtime;
 	struct timespec64 __i_ctime;
 };
 
-/* Linux 6.1 to 6.5; 6.6 has the first of the two. */
+/* Linux 6.1 to 6.5. 6.6 has only i_mtime. */
 struct inode___plain {
 	struct timespec64 i_mtime;
 	struct timespec64 i_ctime;
@@ -169,7 +169,7 @@ struct in6_addr {
 	__u8 bytes[16];
 };
 
-/* The members lie in anonymous unions and structs there. */
+/* In the kernel these members are in anonymous unions and structs. */
 struct sock_common {
 	unsigned int skc_daddr, skc_rcv_saddr;
 	unsigned short skc_dport; /* big endian */
@@ -191,20 +191,20 @@ struct socket {
 };
 
 struct inet_bind_bucket {
-	signed char fastreuse; /* below 0: connect(2) chose the port */
+	signed char fastreuse; /* negative: connect(2) chose the port */
 };
 
 struct inet_connection_sock {
 	struct inet_bind_bucket *icsk_bind_hash;
 	struct {
-		__u32 lrcvtime; /* jiffy in which data last came */
+		__u32 lrcvtime; /* jiffy in which data last arrived */
 	} icsk_ack;
 };
 
 struct tcp_sock {
 	__u32 lsndtime;	  /* jiffy in which data was last sent */
-	__u32 rcv_tstamp; /* and that of the last acknowledgement */
-	__u32 snd_wl1;	  /* where the segment that came last begins */
+	__u32 rcv_tstamp; /* jiffy of the last acknowledgement */
+	__u32 snd_wl1;	  /* sequence number of the segment that arrived last */
 	__u32 rcv_nxt;
 	__u32 packets_out;
 	__u32 data_segs_in, data_segs_out;
@@ -242,12 +242,12 @@ struct epoll_filefd {
 };
 
 struct epitem {
-	struct rb_node rbn; /* in an anonymous union there */
+	struct rb_node rbn; /* in an anonymous union in the kernel */
 	struct epoll_filefd ffd;
 	struct eventpoll *ep;
 };
 
-/* The anonymous struct of arch/{x86,arm64}/include/asm/mmu.h. */
+/* An anonymous struct in arch/{x86,arm64}/include/asm/mmu.h. */
 typedef struct {
 	void *vdso;
 } mm_context_t;
@@ -287,21 +287,21 @@ struct anon_vma_name {
 	char name[1]; /* PR_SET_VMA_ANON_NAME: at most 80 bytes with the NUL */
 };
 
-/* With CONFIG_ANON_VMA_NAME. Until 6.2 it shares its place with a member of file mappings. */
+/* With CONFIG_ANON_VMA_NAME. Until 6.2 it shares its storage with a member of file mappings. */
 struct vm_area_struct___named {
 	struct anon_vma_name *anon_name;
 };
 
-/* The anonymous head of every task: arch/{x86,arm64}/include/asm/thread_info.h. */
+/* The thread_info in every task: arch/{x86,arm64}/include/asm/thread_info.h. */
 struct thread_info {
 	unsigned long flags;
 	unsigned int status; /* x86 */
 	__u32 cpu;
 };
 
-/* Of the CPU on which the task runs, or ran. */
+/* The run queue of the CPU on which the task runs or last ran. */
 struct rq {
-	__u64 clock; /* as of the last time that the scheduler read it: at each switch */
+	__u64 clock; /* when the scheduler last read the clock: at each switch */
 };
 
 /* With CONFIG_FAIR_GROUP_SCHED. */
@@ -313,19 +313,19 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
-/* With CONFIG_SCHED_INFO. Times of the clock of the task's run queue, in ns. */
+/* With CONFIG_SCHED_INFO. Times are on the clock of the task's run queue, in ns. */
 struct sched_info {
-	unsigned long pcount;		 /* how often the task has come to a CPU */
-	unsigned long long run_delay;	 /* how long it has waited for one in all */
-	unsigned long long last_arrival; /* when it last came to one */
-	unsigned long long last_queued;	 /* since when it waits for one; 0: it does not */
+	unsigned long pcount;		 /* times that the task got a CPU */
+	unsigned long long run_delay;	 /* total time that it waited for a CPU */
+	unsigned long long last_arrival; /* when it last got a CPU */
+	unsigned long long last_queued;	 /* when it began to wait for a CPU; 0: it does not wait */
 };
 
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	void *stack;
-	unsigned char on_cpu; /* an int until 7.0, 0 or 1: read as its low byte */
+	unsigned char on_cpu; /* an int until 7.0, 0 or 1: read its low byte */
 	int exit_state;
 	unsigned int psi_flags;
 	struct sched_entity se;
@@ -337,12 +337,12 @@ struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int in_execve : 1;
-	unsigned int in_iowait : 1; /* from before an io wait until the task runs again */
+	unsigned int in_iowait : 1; /* set from before an I/O wait until the task runs again */
 	unsigned int frozen : 1;
 	unsigned long jobctl;
 	struct task_struct *parent; /* of a traced thread: its tracer */
 	__u64 start_boottime;
-	__u64 self_exec_id; /* grows with each execve, the same in all threads (fs/exec.c) */
+	__u64 self_exec_id; /* increases with each execve, equal in all threads (fs/exec.c) */
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
@@ -357,12 +357,12 @@ struct task_struct {
 	char comm[16];
 };
 
-/* thread_info.status: the system call is one of 32 bits (x86). */
+/* Bit of thread_info.status: a 32-bit system call (x86). */
 #define TS_COMPAT 0x2u
 
 /*
- * What a look reads of a thread beside: only by BPF_CORE_READ, since newer verifiers refuse plain
- * loads of some of them.
+ * More members that the thread sampler reads. Read them with BPF_CORE_READ only, because newer
+ * verifiers refuse plain loads of some of them.
  */
 struct task_struct___look {
 	struct thread_info thread_info;
@@ -376,7 +376,7 @@ struct task_struct___look {
 };
 
 /*
- * The registers of user mode (bpf_task_pt_regs): arch/x86/include/asm/ptrace.h,
+ * The user-mode registers (bpf_task_pt_regs): arch/x86/include/asm/ptrace.h,
  * arch/arm64/include/asm/ptrace.h.
  */
 struct pt_regs {
@@ -390,7 +390,7 @@ struct pt_regs {
 #endif
 };
 
-/* What the waits for locks read beside (bpf/locks/lock.bpf.c). */
+/* More members that the lock-wait programs read (bpf/locks/lock.bpf.c). */
 struct pt_regs___lock {
 #if defined(__TARGET_ARCH_x86)
 	unsigned long di, si, dx, orig_ax, sp;
@@ -435,8 +435,8 @@ struct task_struct___lock {
 
 struct bpf_iter_meta {
 	struct seq_file *seq;
-	__u64 session_id; /* of one reading from its begin to its end */
-	__u64 seq_num;	  /* of the object, from 0 */
+	__u64 session_id; /* identifies one pass from its begin to its end */
+	__u64 seq_num;	  /* number of the object, from 0 */
 };
 
 struct bpf_iter__task {
@@ -474,11 +474,11 @@ struct bpf_iter_task_vma {
 } __attribute__((aligned(8)));
 
 /*
- * The register of a tick that distinguishes user mode from kernel mode. struct bpf_perf_event_data
- * begins with the registers of the user ABI (uapi asm/ptrace.h), so these offsets are fixed: cs of
- * struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86 the verifier demands a
- * read of eight bytes, although a kernel with FRED declares cs as 16 bits. Behind the registers
- * stands sample_period, the time in ns that a tick of CPU_CLOCK counts for.
+ * The word of a tick's context that distinguishes user mode from kernel mode. struct
+ * bpf_perf_event_data begins with the registers of the user ABI (uapi asm/ptrace.h), so these
+ * offsets are fixed: cs of struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86
+ * the verifier demands a read of eight bytes, although a kernel with FRED declares cs as 16 bits.
+ * After the registers comes sample_period: the time in ns that a tick of CPU_CLOCK counts for.
  */
 #if defined(__TARGET_ARCH_x86)
 #define TICK_MODE_OFFSET   136

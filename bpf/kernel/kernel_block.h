@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_block.h: the structures of the block layer that the programs read, as in kernel.h.
- * Sources: include/linux/{blk_types,blk-mq,blkdev,bvec}.h and block/blk-cgroup.h of Linux 6.1
- * to 7.2.
+ * kernel_block.h: the structures of the block layer that the programs read, declared as in
+ * kernel.h. Sources: include/linux/{blk_types,blk-mq,blkdev,bvec}.h and block/blk-cgroup.h of Linux
+ * 6.1 to 7.2.
  */
 #ifndef TROCAR_BPF_KERNEL_KERNEL_BLOCK_H
 #define TROCAR_BPF_KERNEL_KERNEL_BLOCK_H
@@ -55,7 +55,7 @@ struct request_queue {
 struct request {
 	struct request_queue *q;
 	unsigned int cmd_flags;
-	unsigned int __data_len; /* that is left to do */
+	unsigned int __data_len; /* remaining bytes of the request */
 	struct bio *bio;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_memory.h: the structures of memory management that the programs read, as in kernel.h.
- * Sources:
+ * kernel_memory.h: the structures of memory management that the programs read, declared as in
+ * kernel.h. Sources:
  * include/linux/{memcontrol,page_counter,mm_types,mm_types_task,percpu_counter,cgroup-defs,
  * sched/signal,backing-dev-defs,device}.h of Linux 6.1 to 7.3.
  */
@@ -10,14 +10,14 @@
 
 #include "bpf/kernel/kernel.h"
 
-/* What a counter of rss_stat counts: pages of files, anonymous ones, those in swap, of tmpfs. */
+/* Indexes of the rss_stat counters: file pages, anonymous pages, pages in swap, tmpfs pages. */
 #define MM_FILEPAGES  0
 #define MM_ANONPAGES  1
 #define MM_SWAPENTS   2
 #define MM_SHMEMPAGES 3
 
 enum cgroup_subsys_id {
-	memory_cgrp_id = 4, /* another number where other controllers are built in */
+	memory_cgrp_id = 4, /* another value if other controllers are built in */
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -34,13 +34,13 @@ struct page_counter {
 };
 
 struct mem_cgroup {
-	struct cgroup_subsys_state css; /* the first member there too */
+	struct cgroup_subsys_state css; /* the first member in the kernel too */
 	struct page_counter memory;
 	bool oom_lock; /* only with CONFIG_MEMCG_V1, since 6.11 */
 };
 
 struct css_set___memory {
-	struct cgroup_subsys_state *subsys[1]; /* one of each enum cgroup_subsys_id */
+	struct cgroup_subsys_state *subsys[1]; /* indexed by enum cgroup_subsys_id */
 };
 
 /* Linux 6.1. */
@@ -70,7 +70,7 @@ struct device {
 };
 
 struct backing_dev_info {
-	struct device *owner; /* the disk; NULL where there is none */
+	struct device *owner; /* the disk; NULL if there is none */
 };
 
 struct bdi_writeback {

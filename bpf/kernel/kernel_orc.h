@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_orc.h: what the programs read of the kernel's own unwind tables and of its modules, as in
+ * kernel_orc.h: the structures of the kernel's own unwind tables and of its modules, declared as in
  * kernel.h. Sources: arch/x86/include/asm/{orc_types,ptrace,module}.h, include/linux/module.h of
  * Linux 6.1 to 7.3.
  */
@@ -10,8 +10,8 @@
 #include "bpf/kernel/kernel.h"
 
 /*
- * Registers in a row of the tables (ORC_REG_*). 7.3 has given some of them other numbers, which no
- * BTF has: a row that can only have SP distinguishes them (orc.bpf.c).
+ * Register numbers in a row of the tables (ORC_REG_*). 7.3 changed some of them, and BTF does not
+ * contain them. A row that can only use SP distinguishes the two sets (orc.bpf.c).
  */
 #define ORC_REG_UNDEFINED   0
 #define ORC_REG_BP	    4
@@ -25,14 +25,14 @@
 #define ORC_REG_PREV_SP_7_3	8
 #define ORC_REG_BP_INDIRECT_7_3 10
 
-/* What a frame is. Before 6.4 CALL was 0, and two bits had the meaning of the first two rows. */
+/* Types of a frame. Before 6.4 CALL was 0, and two bits had the meaning of the first two rows. */
 #define ORC_TYPE_UNDEFINED    0
 #define ORC_TYPE_END_OF_STACK 1
 #define ORC_TYPE_CALL	      2
 #define ORC_TYPE_REGS	      3
 #define ORC_TYPE_REGS_PARTIAL 4
 
-/* Where registers stand in struct pt_regs, and in the part that iret takes. */
+/* Offsets of registers in struct pt_regs, and in the part that iret pops. */
 #define ORC_PT_BP   32
 #define ORC_PT_IP   128
 #define ORC_PT_CS   136

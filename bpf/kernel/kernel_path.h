@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_path.h: the structures of names and mounts that the programs read, as in kernel.h.
- * Sources: include/linux/{dcache,fs,fs_struct,mount,path}.h and fs/mount.h of Linux 6.1 to 7.2.
+ * kernel_path.h: the structures of file names and mounts that the programs read, declared as in
+ * kernel.h. Sources: include/linux/{dcache,fs,fs_struct,mount,path}.h and fs/mount.h of Linux 6.1
+ * to 7.2.
  */
 #ifndef TROCAR_BPF_KERNEL_KERNEL_PATH_H
 #define TROCAR_BPF_KERNEL_KERNEL_PATH_H
@@ -19,7 +20,7 @@ struct seqcount_spinlock {
 };
 
 struct hlist_bl_node {
-	struct hlist_bl_node **pprev; /* NULL: in no list, so the name is not found any more */
+	struct hlist_bl_node **pprev; /* NULL: in no list, so a lookup no longer finds the name */
 };
 
 struct qstr___path {
@@ -28,9 +29,9 @@ struct qstr___path {
 };
 
 struct dentry___path {
-	struct seqcount_spinlock d_seq; /* odd while it is renamed */
+	struct seqcount_spinlock d_seq; /* odd during a rename */
 	struct hlist_bl_node d_hash;
-	struct dentry___path *d_parent; /* itself: it has none */
+	struct dentry___path *d_parent; /* itself if it has no parent */
 	struct qstr___path d_name;
 };
 
@@ -41,10 +42,10 @@ struct vfsmount {
 struct mnt_namespace;
 
 struct mount {
-	struct mount *mnt_parent; /* itself: it is the root of its namespace, or taken off */
+	struct mount *mnt_parent; /* itself: the root of its namespace, or unmounted */
 	struct dentry___path *mnt_mountpoint;
 	struct vfsmount mnt;
-	struct mnt_namespace *mnt_ns; /* NULL: taken off; an error: the kernel's own */
+	struct mnt_namespace *mnt_ns; /* NULL: unmounted; error pointer: kernel-internal */
 };
 
 struct path___mount {

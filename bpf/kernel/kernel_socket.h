@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_socket.h: what is read of sockets of TCP beside kernel.h, and how a process's descriptors
- * are found. Only by BPF_CORE_READ, but for the members of struct sock___socket, which a tracepoint
- * gives. Sources: include/net/{sock,inet_sock,inet_connection_sock,request_sock}.h,
+ * kernel_socket.h: the members of TCP sockets that the programs read, and the structures that lead
+ * to the descriptors of a process, declared as in kernel.h. Read them with BPF_CORE_READ only,
+ * except the members of struct sock___socket, which a tracepoint passes. Sources:
+ * include/net/{sock,inet_sock,inet_connection_sock,request_sock}.h,
  * include/linux/{tcp,fdtable,cgroup-defs}.h of Linux 6.1 to 7.2.
  */
 #ifndef TROCAR_BPF_KERNEL_KERNEL_SOCKET_H
@@ -23,17 +24,17 @@
 #define TCP_LISTEN	10
 #define TCP_CLOSING	11
 
-/* enum sock_flags of include/net/sock.h: the peer has sent the end of its stream. */
+/* enum sock_flags of include/net/sock.h: the peer has sent its FIN. */
 #define SOCK_DONE (1u << 1)
 
 #define FAMILY_INET  2
 #define FAMILY_INET6 10
 #define PROTOCOL_TCP 6
 
-/* enum tcp_chrono of include/net/tcp.h: what a connection that has something to send waits for. */
+/* enum tcp_chrono of include/net/tcp.h: the limit that a connection with data to send waits for. */
 #define TCP_CHRONO_RWND_LIMITED 2
 
-/* uapi asm-generic/errno.h: the same on x86 and arm64. */
+/* uapi asm-generic/errno.h: equal on x86 and arm64. */
 #define ECONNREFUSED 111
 #define ETIMEDOUT    110
 
@@ -54,13 +55,12 @@ typedef struct {
 struct sock_common___socket {
 	unsigned short skc_family;
 	possible_net_t skc_net;	 /* with CONFIG_NET_NS */
-	unsigned long skc_flags; /* bits of enum sock_flags; in an anonymous union there */
+	unsigned long skc_flags; /* bits of enum sock_flags; in an anonymous union in the kernel */
 };
 
 /* With CONFIG_SOCK_CGROUP_DATA. */
 struct sock_cgroup_data {
-	struct cgroup
-		*cgroup; /* of cgroup2; of the process that made the socket, or its listener */
+	struct cgroup *cgroup; /* the cgroup2 group of the creating process or listener */
 };
 
 struct sock___socket {
@@ -101,11 +101,11 @@ struct tcp_sock___socket {
 	__u32 data_segs_out, total_retrans;
 	__u32 write_seq, snd_nxt, snd_una;
 	__u32 rcv_nxt, copied_seq, rcv_wup, rcv_wnd;
-	__u32 srtt_us;	       /* eight times as much */
-	struct minmax rtt_min; /* of the last minutes; ~0: there is none yet */
+	__u32 srtt_us;	       /* in units of 1/8 us */
+	struct minmax rtt_min; /* minimum of the last minutes; ~0: none yet */
 	__u32 lsndtime;
 	__u8 chrono_type : 2;		    /* a byte since 6.12 */
-	__u32 chrono_start, chrono_stat[3]; /* in jiffies; by type, from 1 */
+	__u32 chrono_start, chrono_stat[3]; /* in jiffies; chrono_stat is indexed by type - 1 */
 };
 
 struct fdtable___socket {

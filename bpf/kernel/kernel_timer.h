@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_timer.h: what is read of the timers that threads sleep by, beside kernel.h. Only by
- * BPF_CORE_READ.
+ * kernel_timer.h: the timer structures that the programs read, declared as in kernel.h. Read them
+ * with BPF_CORE_READ only.
  */
 #ifndef TROCAR_BPF_KERNEL_KERNEL_TIMER_H
 #define TROCAR_BPF_KERNEL_KERNEL_TIMER_H
@@ -13,22 +13,22 @@
 struct hrtimer_cpu_base;
 
 struct hrtimer_clock_base {
-	struct hrtimer_cpu_base *cpu_base; /* in which it lies itself */
+	struct hrtimer_cpu_base *cpu_base; /* the CPU base that contains this clock base */
 	int clockid;
-	long long offset; /* of its clock from CLOCK_MONOTONIC */
+	long long offset; /* offset of its clock from CLOCK_MONOTONIC */
 };
 
 struct hrtimer {
-	long long _softexpires; /* by its clock */
+	long long _softexpires; /* on its clock */
 	struct hrtimer_clock_base *base;
-	unsigned char state; /* bit 0: it runs. Linux 7.3 has is_queued */
+	unsigned char state; /* bit 0: the timer is active. Linux 7.3 has is_queued instead */
 };
 
-struct hrtimer___flags { /* as Linux 7.3 has it */
+struct hrtimer___flags { /* Linux 7.3 */
 	bool is_queued;
 };
 
-/* It lies on the kernel stack of a thread that sleeps. */
+/* On the kernel stack of a thread that sleeps. */
 struct hrtimer_sleeper {
 	struct hrtimer timer;
 	struct task_struct *task;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_unix.h: the members of unix sockets and of their openers that are read, beside kernel.h.
- * Only by BPF_CORE_READ.
+ * kernel_unix.h: the members of unix sockets and of the processes that opened them, declared as in
+ * kernel.h. Read them with BPF_CORE_READ only.
  */
 #ifndef TROCAR_BPF_KERNEL_KERNEL_UNIX_H
 #define TROCAR_BPF_KERNEL_KERNEL_UNIX_H
@@ -23,12 +23,12 @@ struct hlist_head {
 };
 
 struct pid {
-	struct hlist_head tasks[4]; /* by PIDTYPE_ */
-	struct upid numbers[1];	    /* the first is that of the machine */
+	struct hlist_head tasks[4]; /* indexed by PIDTYPE_* */
+	struct upid numbers[1];	    /* the first is the number in the initial pid namespace */
 };
 
 struct task_struct___pids {
-	struct hlist_node pid_links[4]; /* by PIDTYPE_ */
+	struct hlist_node pid_links[4]; /* indexed by PIDTYPE_* */
 };
 
 struct refcount_struct {
@@ -36,7 +36,7 @@ struct refcount_struct {
 };
 
 struct sock___unix {
-	struct refcount_struct sk_wmem_alloc; /* bytes that were sent and are not read, and more */
+	struct refcount_struct sk_wmem_alloc; /* sent bytes that are not read yet, plus overhead */
 	struct socket *sk_socket;
 	struct pid *sk_peer_pid;
 };
@@ -47,7 +47,7 @@ struct sockaddr_un {
 };
 
 struct unix_address {
-	int len; /* of the name */
+	int len; /* length of the name */
 	struct sockaddr_un name[1];
 };
 

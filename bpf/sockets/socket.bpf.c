@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * socket.bpf.c: sockets of TCP of watched cgroups that processes have descriptors of, as they are
- * now. What happens to them between looks is counted by socket_state.bpf.c.
+ * socket.bpf.c: reports the TCP sockets that the processes of watched cgroups have descriptors of.
+ * socket_state.bpf.c counts events between two of these socket snapshots.
  *
- * A look walks over the table of descriptors of each process, and takes neither a reference nor a
- * lock, of a file or of a socket: iter/task_file would close files on behalf of their processes,
- * and iter/tcp locks each socket, which its process may hold for as long as its memory faults. RCU,
- * which the iterator holds, keeps tables, files and sockets intact; a file names its socket, and
- * that is compared again after all was read.
+ * The iterator walks the descriptor table of each process. It takes no reference and no lock of a
+ * file or socket: iter/task_file would close files on behalf of their processes, and iter/tcp locks
+ * each socket, which its process may hold for as long as its memory faults. The iterator holds RCU,
+ * which keeps tables, files and sockets intact. A file names its socket; the program compares that
+ * name again after it has read all members.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -23,38 +23,38 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define WORD_BITS 64 /* of the map of open descriptors */
+#define WORD_BITS 64 /* bits in a word of the bitmap of open descriptors */
 
-/* Bounds of a pass; tests set lower ones. */
+/* Limits of one pass over all processes. Tests set lower ones. */
 const volatile __u32 socket_files = SOCKET_FILES_MAX;
 const volatile __u32 socket_pass_files = SOCKET_PASS_FILES;
 const volatile __u32 socket_pass_sockets = SOCKET_PASS_SOCKETS;
 
-/* The last reports of looks; drained after each read. */
+/* Socket snapshots of the last read. The consumer drains it after each read. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, SOCKET_LOOKS_BYTES);
 } socket_looks SEC(".maps");
 
-/* Where a reading is. */
+/* The position of a pass over all processes. A pass takes several reads of the iterator. */
 struct socket_walk {
-	__u64 reading;	   /* that the rest is about */
-	__u64 task;	   /* with the descriptors that are walked; 0: none */
-	__u64 files;	   /* the table that was walked last: threads share it */
-	__u64 fds, map;	   /* of that table: the files, and which are open; valid in one call */
-	__u64 bits;	   /* of the word that is walked: what is left of it */
-	__u32 word, words; /* the next word, and how many there are */
-	__u32 work;	   /* since the last read ended */
-	__u32 walked;	   /* descriptors of this process */
-	__u32 all, told;   /* descriptors and sockets of the reading */
-	__u64 inode;	   /* of the descriptor */
+	__u64 reading;	/* session_id of the pass that the other members belong to */
+	__u64 task;	/* the task of which descriptors are walked; 0: none */
+	__u64 files;	/* the descriptor table walked last; threads share it */
+	__u64 fds, map; /* its file array and its bitmap of open descriptors; valid in one call */
+	__u64 bits;	/* remaining bits of the current bitmap word */
+	__u32 word, words; /* the next bitmap word, and the number of words */
+	__u32 work;	   /* work since the last read ended, as SOCKET_STEP_WORK counts it */
+	__u32 walked;	   /* descriptors of this process so far */
+	__u32 all, told;   /* descriptors and reported sockets of the pass so far */
+	__u64 inode;	   /* of the current descriptor's file */
 	struct socket_ends ends;
 	struct socket_counted counted;
 	struct socket_key key;
 	struct socket_record record;
 };
 
-/* By reading thread: iterators run preemptible. */
+/* One element per reading thread, because iterators are preemptible. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -76,7 +76,7 @@ static __always_inline __u32 above_zero(__u32 difference)
 	return (__s32)difference < 0 ? 0 : difference;
 }
 
-/* Sets the lengths of a connection's queues, and since when they wait. */
+/* Sets the lengths of a connection's queues, the times of its last data, and its full flags. */
 static __always_inline void fill_queues(struct socket_record *r, const void *socket)
 {
 	const struct tcp_sock___socket *tcp = socket;
@@ -111,7 +111,10 @@ static __always_inline void fill_listener(struct socket_record *r, const void *s
 	r->syn_queue = BPF_CORE_READ(icsk, icsk_accept_queue.qlen.counter);
 }
 
-/* Whether the socket was made in a cgroup that is not of this watch, nor within it. */
+/*
+ * Returns whether the cgroup that created the socket has another nearest watch than the one in slot
+ * `index`, or none.
+ */
 static __always_inline bool is_foreign(const struct sock___socket *sk, __u32 index)
 {
 	__u64 id;
@@ -123,7 +126,7 @@ static __always_inline bool is_foreign(const struct sock___socket *sk, __u32 ind
 	return !watch_lookup(id, &other) || other != index;
 }
 
-/* Sets all of a socket's record but `begun_ns` and `way`. */
+/* Sets all members of a socket's record except `begun_ns` and `way`. */
 static __always_inline void fill_record(struct socket_walk *w, const void *socket)
 {
 	const struct sock___socket *sk = socket;
@@ -156,7 +159,7 @@ static __always_inline __u8 way_of(const void *socket, __u8 state)
 	return state == TCP_SYN_SENT || socket_is_opened(socket) ? SOCKET_OPENED : SOCKET_ACCEPTED;
 }
 
-/* Follows a new socket, from now on. NULL without room. */
+/* Starts to follow a socket. Returns NULL if `socket_open` is full. */
 static __always_inline struct socket_open *begin_following(const struct socket_walk *w,
 							   __u64 address)
 {
@@ -174,7 +177,7 @@ static __always_inline struct socket_open *begin_following(const struct socket_w
 	return open;
 }
 
-/* Adds the counts of a socket to the sums, and sets the known begin. */
+/* Adds the socket's new counts to the sums, and sets the known begin in the record. */
 static __always_inline void settle_socket(struct socket_walk *w, struct socket_open *open)
 {
 	struct socket_record *r = &w->record;
@@ -203,12 +206,12 @@ static __always_inline void read_socket(struct socket_walk *w, const struct sock
 	r->state = state;
 	r->way = way_of(sk, state);
 	fill_record(w, sk);
-	/* The acknowledgement that established it counts as one of a byte. */
+	/* bytes_acked counts the acknowledgement that established the connection as one byte. */
 	if (r->way == SOCKET_OPENED && r->bytes_out)
 		r->bytes_out--;
 }
 
-/* Tells of a socket of TCP that `socket` has, once in a reading: several processes may have it. */
+/* Reports the TCP socket of `socket` once per pass: several processes may share it. */
 static __always_inline void tell_socket(struct socket_walk *w, const struct socket *socket,
 					const struct sock *sk, __u8 state)
 {
@@ -222,7 +225,7 @@ static __always_inline void tell_socket(struct socket_walk *w, const struct sock
 		return;
 	}
 	read_socket(w, sk, state);
-	/* Closed meanwhile: what was read may be of another socket. */
+	/* The socket was closed in the meantime: the values may belong to another socket. */
 	if (BPF_CORE_READ(socket, sk) != sk)
 		return;
 	if (!open)
@@ -235,8 +238,8 @@ static __always_inline void tell_socket(struct socket_walk *w, const struct sock
 }
 
 /*
- * Looks at the file of a descriptor of the walked process, and reports it where it is a TCP socket.
- * A global function: it is verified once, and not in each walk.
+ * Reports the file of descriptor `fd` of the walked process if it is a TCP socket. A global
+ * function: the verifier checks it once, and not in each walk.
  */
 __noinline int socket_at(__u32 fd)
 {
@@ -268,13 +271,13 @@ __noinline int socket_at(__u32 fd)
 	return 0;
 }
 
-/* Returns the place of the lowest bit that is set. */
+/* Returns the index of the lowest set bit. */
 static __always_inline __u32 lowest_bit(__u64 bits)
 {
 	return __builtin_popcountll((bits & -bits) - 1);
 }
 
-/* Takes the next word of the map of open descriptors. Returns false behind the last one. */
+/* Takes the next word of the bitmap of open descriptors. Returns false after the last one. */
 static __always_inline bool take_word(struct socket_walk *w)
 {
 	__u64 bits = 0;
@@ -292,7 +295,7 @@ static __always_inline bool take_word(struct socket_walk *w)
 	return true;
 }
 
-/* Looks at the next descriptor, or takes the next word of them. 1 behind the last one. */
+/* Visits the next descriptor, or takes the next bitmap word. Returns 1 after the last one. */
 static long walk_next(__u32 i, void *context)
 {
 	struct socket_walk *w = *(struct socket_walk **)context;
@@ -309,7 +312,7 @@ static long walk_next(__u32 i, void *context)
 	return 0;
 }
 
-/* Begins with a process, or goes on with the one that the last read was in the middle of. */
+/* Starts with a process, or continues with the process that the last read stopped in. */
 static __always_inline void enter_process(struct socket_walk *w, struct task_struct *task,
 					  __u32 index, __u64 files)
 {
@@ -330,7 +333,7 @@ static __always_inline void enter_process(struct socket_walk *w, struct task_str
 	BPF_CORE_READ_INTO(&w->record.comm, task, group_leader, comm);
 }
 
-/* Walks on. Returns whether the process has descriptors left for the next read. */
+/* Continues the walk. Returns whether descriptors of the process are left for the next read. */
 static __always_inline bool walk_process(struct socket_walk *w)
 {
 	__u32 n = (SOCKET_STEP_WORK - w->work) / 2 + 1;
@@ -344,7 +347,7 @@ static __always_inline bool walk_process(struct socket_walk *w)
 	return false;
 }
 
-/* Returns the table of descriptors of a thread that has one of its own; 0: it has its leader's. */
+/* Returns the descriptor table of a thread; 0 if it shares the table of its leader. */
 static __always_inline __u64 find_files(struct task_struct *task)
 {
 	const struct task_struct___socket *fields = (const void *)task;
@@ -355,16 +358,14 @@ static __always_inline __u64 find_files(struct task_struct *task)
 	return files;
 }
 
-/* Returns the reader's state; NULL without memory. */
+/* Returns the state of the reading thread; NULL if the kernel has no memory for it. */
 static __always_inline struct socket_walk *find_walk(void)
 {
 	return bpf_task_storage_get(&socket_walks, bpf_get_current_task_btf(), 0,
 				    BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/*
- * Begins a reading, which ends the first read. Without a session all that is kept is forgotten.
- */
+/* Starts a pass and ends its first read. Without a session (`wanted` is 0) it empties both maps. */
 static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, __u32 wanted)
 {
 	w->reading = reading;
@@ -375,7 +376,7 @@ static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, _
 	return 1;
 }
 
-/* Looks at the sockets of a process. Returns whether some are left for the next read. */
+/* Reports the sockets of a process. Returns whether some are left for the next read. */
 static __always_inline bool look_at_process(struct socket_walk *w, struct task_struct *task)
 {
 	__u64 files = find_files(task);
@@ -390,8 +391,8 @@ static __always_inline bool look_at_process(struct socket_walk *w, struct task_s
 }
 
 /*
- * Reports all TCP sockets of watches that sessions run on. Returning 1 ends the reader's read,
- * and the next one begins with the same task (bpf_seq_read in kernel/bpf/bpf_iter.c).
+ * Reports all TCP sockets of watches that have a session. Returning 1 ends the read(2), and the
+ * next one starts with the same task (bpf_seq_read in kernel/bpf/bpf_iter.c).
  */
 SEC("iter/task")
 int sockets(struct bpf_iter__task *ctx)

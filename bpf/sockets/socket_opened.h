@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* socket_opened.h: distinguishes a connection that was opened from here from an accepted one. */
+/* socket_opened.h: distinguishes an outgoing connection from an accepted one. */
 #ifndef TROCAR_BPF_SOCKETS_SOCKET_OPENED_H
 #define TROCAR_BPF_SOCKETS_SOCKET_OPENED_H
 
@@ -11,12 +11,12 @@
 
 #include "bpf/kernel/kernel.h"
 
-#define CLIENT_PORTS 32768 /* from here on Linux gives ports to clients */
+#define CLIENT_PORTS 32768 /* the first port of those that Linux assigns to clients */
 
 /*
- * Returns whether the connection was opened from here, and not accepted: connect(2) takes a port
- * for itself alone (fastreuse, net/ipv4/inet_hashtables.c), and an accepted one has its listener's.
- * A port that bind(2) gave to a client is recognised by its number.
+ * Returns whether this side opened the connection: connect(2) takes a port for itself alone
+ * (fastreuse, net/ipv4/inet_hashtables.c), while an accepted connection has the port of its
+ * listener. A client port that came from bind(2) is recognised by its number.
  */
 static __always_inline bool socket_is_opened(const struct sock *sk)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * socket_read.h: reads the members of a TCP socket, without its lock: its peer, and its counts so
- * far. Members that belong together may be of two moments, some nanoseconds apart, as in the queues
- * that `ss` shows.
+ * socket_read.h: reads the members of a TCP socket without its lock: both addresses, and its counts
+ * so far. Members that belong together may be some nanoseconds apart, as in the queues that `ss`
+ * shows.
  */
 #ifndef TROCAR_BPF_SOCKETS_SOCKET_READ_H
 #define TROCAR_BPF_SOCKETS_SOCKET_READ_H
@@ -17,25 +17,25 @@
 #include "bpf/kernel/kernel_socket.h"
 #include "shared/abi/abi.h"
 
-/* Set by the loader: one jiffy, the unit of the times in a TCP socket. */
+/* Length of one jiffy, the unit of the times in a TCP socket. The loader sets it. */
 const volatile __u32 tick_ns __weak = LOOK_TICK_NS;
 
-/* What a socket has counted since it is there. */
+/* The counts of a socket since its creation. */
 struct socket_counted {
 	__u64 bytes_in, bytes_out;
 	__u32 segments, retransmits;
-	__u32 full_ticks; /* jiffies in which the peer had no room */
-	__u32 drops;	  /* of a listener */
+	__u32 full_ticks; /* jiffies in which the peer's receive window was full */
+	__u32 drops;	  /* of a listener only */
 };
 
-/* The identity of a socket. */
+/* The local and the peer address of a socket, and its ports in host byte order. */
 struct socket_ends {
 	__u8 local[16], peer[16];
 	__u16 local_port, peer_port;
 	__u8 family, pad[3];
 };
 
-/* Returns whether an address is one of 4 bytes that IPv6 maps: ::ffff:0:0/96. */
+/* Returns whether `address` is an IPv4-mapped IPv6 address: ::ffff:0:0/96. */
 static __always_inline bool socket_is_mapped(const __u8 address[16])
 {
 	const __u32 *words = (const __u32 *)address;
@@ -43,7 +43,7 @@ static __always_inline bool socket_is_mapped(const __u8 address[16])
 	return !words[0] && !words[1] && words[2] == __builtin_bswap32(0xffff);
 }
 
-/* Makes a mapped address one of 4 bytes. */
+/* Converts an IPv4-mapped address to its IPv4 address in the first 4 bytes. */
 static __always_inline void socket_unmap(__u8 address[16])
 {
 	__u32 *words = (__u32 *)address;
@@ -53,8 +53,8 @@ static __always_inline void socket_unmap(__u8 address[16])
 }
 
 /*
- * Sets both ends. The own port is read where it stays: at the end of a connection skc_num is 0
- * already (inet_put_port).
+ * Sets the addresses and ports of both ends. The local port is from inet_sport, because skc_num is
+ * already 0 at the end of a connection (inet_put_port).
  */
 static __always_inline void socket_read_ends(const void *socket, struct socket_ends *ends)
 {
@@ -82,7 +82,7 @@ static __always_inline void socket_read_ends(const void *socket, struct socket_e
 		__builtin_memset(ends->local, 0, sizeof(ends->local));
 }
 
-/* Sets the key of the counts of such sockets. */
+/* Sets the key in `socket_sums` of a socket with these ends. See struct socket_key. */
 static __always_inline void socket_make_key(const struct socket_ends *ends, __u32 slot, __u8 way,
 					    struct socket_key *key)
 {
@@ -96,7 +96,7 @@ static __always_inline void socket_make_key(const struct socket_ends *ends, __u3
 		__builtin_memcpy(key->address, ends->peer, sizeof(key->address));
 }
 
-/* Returns the jiffies in which data waited for room at the peer. */
+/* Returns the jiffies in which data waited for space in the peer's receive window. */
 static __always_inline __u32 socket_full_ticks(const void *socket, bool *ret_is_full)
 {
 	const struct tcp_sock___socket *tcp = socket;
@@ -109,7 +109,7 @@ static __always_inline __u32 socket_full_ticks(const void *socket, bool *ret_is_
 	return ticks;
 }
 
-/* Returns whether the end of the peer's stream has come, which TCP counts as a byte. */
+/* Returns whether the peer's FIN has arrived, which TCP counts as a byte. */
 static __always_inline bool socket_has_end(const void *socket)
 {
 	const struct sock___socket *sk = socket;
@@ -117,7 +117,7 @@ static __always_inline bool socket_has_end(const void *socket)
 	return BPF_CORE_READ(sk, __sk_common.skc_flags) & SOCK_DONE;
 }
 
-/* Returns whether the own end of the stream is sent, in a state in which that may be. */
+/* Returns whether the own FIN is sent, in a state that allows it. */
 static __always_inline bool socket_end_is_sent(const void *socket, __u8 state)
 {
 	const struct tcp_sock___socket *tcp = socket;
@@ -128,9 +128,9 @@ static __always_inline bool socket_end_is_sent(const void *socket, __u8 state)
 }
 
 /*
- * Sets the counts of a connection in `state`. The sent bytes are the acknowledged and the
- * unacknowledged ones: bytes_sent also has bytes that the own queues dropped. The end of a stream
- * is no byte.
+ * Sets the counts of a connection in `state`. Sent bytes are the acknowledged plus the
+ * unacknowledged ones: bytes_sent also counts bytes that the host's own queues dropped. A FIN does
+ * not count as a byte.
  */
 static __always_inline void socket_read_counted(const void *socket, __u8 state,
 						struct socket_counted *counted)
@@ -153,7 +153,7 @@ static __always_inline void socket_read_counted(const void *socket, __u8 state,
 	counted->drops = 0;
 }
 
-/* The same of a listener. */
+/* Sets the counts of a listener: only `drops` is not 0. */
 static __always_inline void socket_read_listener(const void *socket, struct socket_counted *counted)
 {
 	const struct sock___socket *sk = socket;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * socket_state.bpf.c: the begin, the failure and the end of TCP connections of watched cgroups, and
- * their bytes by then. The broker attaches the program for the length of a session. It runs where
- * the kernel changes the state of a socket, mostly in an interrupt: the socket itself has its
- * cgroup (sk_cgrp_data), that of the process that made it, or its listener's.
+ * socket_state.bpf.c: counts the begin, the failure and the end of TCP connections of watched
+ * cgroups, and their bytes by then. The broker attaches the program for the duration of a session.
+ * It runs where the kernel changes the state of a socket, mostly in an interrupt. So the cgroup is
+ * that of the socket (sk_cgrp_data): the cgroup of the process that created it, or of its listener.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -17,7 +17,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Returns the count of a connection that was not made. */
+/* Returns the count for a connection attempt that failed with `error`. */
 static __always_inline __u32 failure_of(int error)
 {
 	switch (error) {
@@ -32,7 +32,7 @@ static __always_inline __u32 failure_of(int error)
 	}
 }
 
-/* A socket begins to connect. Its own port is not known yet. */
+/* Handles a socket that begins to connect. Its local port is not known yet. */
 static __always_inline int begin_connect(__u64 address, __u32 index)
 {
 	struct socket_open open = { .slot = index, .way = SOCKET_OPENED };
@@ -46,8 +46,8 @@ static __always_inline int begin_connect(__u64 address, __u32 index)
 }
 
 /*
- * A connection is established. An entry of an accepted one in the table is of another socket with a
- * missed end.
+ * Handles an established connection. If an accepted connection already has an entry in the table,
+ * the entry belongs to an earlier socket of which the end was missed.
  */
 static __noinline int begin_connection(const void *socket, __u64 address, __u32 index, bool opened)
 {
@@ -59,7 +59,7 @@ static __noinline int begin_connection(const void *socket, __u64 address, __u32 
 
 	fresh.begun_ns = bpf_ktime_get_ns();
 	fresh.way = opened ? SOCKET_OPENED : SOCKET_ACCEPTED;
-	/* What established it counts as a byte that was sent. */
+	/* The segment that established it counts as a sent byte. */
 	socket_read_counted(socket, TCP_ESTABLISHED, &fresh.counted);
 	open = bpf_map_lookup_elem(&socket_open, &address);
 	if (opened && open && !open->begun_ns)
@@ -81,7 +81,7 @@ static __noinline int begin_connection(const void *socket, __u64 address, __u32 
 	return 0;
 }
 
-/* Adds the end of a connection, or of a listener, that is followed. */
+/* Adds the end of a followed connection or listener. */
 static __always_inline void add_end(struct socket_open *open, const struct socket_key *key,
 				    int error)
 {
@@ -98,7 +98,7 @@ static __always_inline void add_end(struct socket_open *open, const struct socke
 		socket_add_step(sums->life, lasted_ns);
 }
 
-/* A socket is closed for good, from whatever state. */
+/* Handles a socket that is closed for good, from any state. */
 static __noinline int end_socket(const void *socket, __u64 address, __u32 index, int oldstate)
 {
 	struct socket_open *open = bpf_map_lookup_elem(&socket_open, &address);
@@ -113,7 +113,7 @@ static __noinline int end_socket(const void *socket, __u64 address, __u32 index,
 		socket_make_key(&ends, index, SOCKET_OPENED, &key);
 		socket_add(socket_sums_of(&key), index, failure_of(error), 1);
 	} else if (!open && oldstate != TCP_LISTEN && oldstate != TCP_SYN_RECV) {
-		/* Which of the two ends opened it is not known any more. */
+		/* The direction of the connection is no longer known. */
 		socket_add_rest(index, SOCKET_ENDED, 1);
 		socket_add_rest(index, SOCKET_UNSEEN, 1);
 	} else if (open) {
@@ -141,7 +141,7 @@ int BPF_PROG(socket_state, const struct sock___socket *sk, int oldstate, int new
 	    oldstate == newstate || sk->sk_protocol != PROTOCOL_TCP ||
 	    !bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
 		return 0;
-	/* The running thread may be an interrupt's bystander: the socket has its cgroup. */
+	/* An interrupt may have interrupted an unrelated thread, so take the socket's cgroup. */
 	cgroup = sk->sk_cgrp_data.cgroup;
 	if (!c || !cgroup || !watch_lookup(cgroup->kn->id, &index) || !socket_is_captured(index) ||
 	    !scope_allows(cgroup) || watch_lookup_is_stale(c, bpf_ktime_get_ns()))

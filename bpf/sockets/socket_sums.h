@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * socket_sums.h: what is counted of sockets of TCP, by watch and peer, and which sockets it is
- * counted of. A followed socket has an element in `socket_open` with its counts when they were last
- * added to the sums: so looks at it, and its end, add the difference, however many sessions there
- * are. The map is by the address of the socket, which never leaves the kernel side: it is private,
- * and emptied here.
+ * socket_sums.h: the counts of TCP sockets by watch and peer, and the set of followed sockets. Each
+ * followed socket has an element in `socket_open` with its counts when they were last added to the
+ * sums. So each snapshot, and the end of the socket, adds the difference, for any number of
+ * sessions. The key of this map is the address of the socket, which must not leave the kernel: the
+ * map is private, and the programs empty it.
  */
 #ifndef TROCAR_BPF_SOCKETS_SOCKET_SUMS_H
 #define TROCAR_BPF_SOCKETS_SOCKET_SUMS_H
@@ -15,18 +15,18 @@
 #include "bpf/sockets/socket_read.h"
 #include "bpf/watch/watch_lookup.h"
 
-/* A socket that is followed. */
+/* A followed socket. */
 struct socket_open {
-	__u64 asked_ns; /* when connect(2) began; 0: it is not known */
-	__u64 begun_ns; /* when it was established; 0: before the first look */
-	__u64 reading;	/* that has reported it last */
+	__u64 asked_ns; /* when connect(2) began; 0: unknown */
+	__u64 begun_ns; /* when it was established; 0: before the first snapshot */
+	__u64 reading;	/* session_id of the pass that reported it last */
 	struct socket_counted counted;
-	__u32 slot; /* of the nearest watch when it was met */
+	__u32 slot; /* of the nearest watch when it was first seen */
 	__u8 way;   /* enum socket_way */
 	__u8 pad[3];
 };
 
-/* All three are empty and have no memory outside of sessions. */
+/* The first two maps are empty and take no memory outside sessions. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -53,8 +53,8 @@ struct {
 static const struct socket_sums no_socket_sums;
 
 /*
- * Returns whether a session runs on the watch of the slot, or on one around it. It and those that
- * count are global functions: the verifier checks them once.
+ * Returns whether a session runs on the watch of the slot, or on one around it. This function and
+ * the counting ones below are global: the verifier checks each once.
  */
 __weak __noinline int socket_is_captured(__u32 index)
 {
@@ -71,7 +71,7 @@ __weak __noinline int socket_is_captured(__u32 index)
 	return 0;
 }
 
-/* Returns the element of the key, made when need be; NULL without room. */
+/* Returns the element of the key, and creates it if it is missing. NULL if the table is full. */
 static __always_inline struct socket_sums *socket_sums_of(const struct socket_key *key)
 {
 	int error;
@@ -79,7 +79,7 @@ static __always_inline struct socket_sums *socket_sums_of(const struct socket_ke
 	return table_get(&socket_sums, TABLE_SOCKET_SUMS, key->slot, key, &no_socket_sums, &error);
 }
 
-/* Counts unreported events, in the watch and those around it. */
+/* Counts `n` unreported events in the watch of slot `index` and in the watches around it. */
 __weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 {
 	__u64 at = loss;
@@ -88,7 +88,10 @@ __weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
 		struct slot_sockets *losses = bpf_map_lookup_elem(&socket_losses, &index);
 
-		/* Of 64 bits: the verifier sees the bound of the copy that it compares. */
+		/*
+		 * A 64-bit copy: the verifier then knows the bound of the register that it
+		 * compares.
+		 */
 		asm volatile("" : "+r"(at));
 		if (!slot || !losses || at >= SOCKET_LOSSES_)
 			return 0;
@@ -99,7 +102,10 @@ __weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 	return 0;
 }
 
-/* Counts a socket that found no room in `socket_open`, likewise. */
+/*
+ * Counts a socket that was not followed because `socket_open` was full, in the slot's watch and in
+ * the watches around it.
+ */
 __weak __noinline int socket_count_unfollowed(__u32 index, int error)
 {
 	socket_count_lost(index, SOCKET_LOST_OPEN, 1);
@@ -108,7 +114,10 @@ __weak __noinline int socket_count_unfollowed(__u32 index, int error)
 	return 0;
 }
 
-/* Adds counts without room in `socket_sums`, likewise. */
+/*
+ * Adds `n` to a count that has no element in `socket_sums`, in the slot's watch and in the watches
+ * around it.
+ */
 __weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
 {
 	__u64 at = what;
@@ -117,7 +126,10 @@ __weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
 		struct slot_sockets *losses = bpf_map_lookup_elem(&socket_losses, &index);
 
-		/* Of 64 bits: the verifier sees the bound of the copy that it compares. */
+		/*
+		 * A 64-bit copy: the verifier then knows the bound of the register that it
+		 * compares.
+		 */
 		asm volatile("" : "+r"(at));
 		if (!slot || !losses || at >= SOCKET_COUNTS_)
 			return 0;
@@ -128,7 +140,7 @@ __weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
 	return 0;
 }
 
-/* Adds to one count; `sums` NULL: there was no room for it. */
+/* Adds `n` to one count. `sums` is NULL if the table was full: then it adds to the rest. */
 static __always_inline void socket_add(struct socket_sums *sums, __u32 slot, __u32 what, __u64 n)
 {
 	if (!n)
@@ -147,7 +159,10 @@ static __always_inline void socket_add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns
 		__sync_fetch_and_add(&steps[step], 1);
 }
 
-/* Returns by how much a counter of 64 bits has grown, and notes it. It may be read out of order. */
+/*
+ * Stores `now` in *known and returns the growth of a 64-bit counter. Returns 0 if a newer value was
+ * stored first: CPUs may read the counter out of order.
+ */
 static __always_inline __u64 socket_grow(__u64 *known, __u64 now)
 {
 	__u64 before = *known;
@@ -158,7 +173,7 @@ static __always_inline __u64 socket_grow(__u64 *known, __u64 now)
 	return (__s64)(now - before) > 0 ? now - before : 0;
 }
 
-/* The same of 32 bits, which turn over. */
+/* As socket_grow, for a 32-bit counter, which wraps around. */
 static __always_inline __u32 socket_grow32(__u32 *known, __u32 now)
 {
 	__u32 before = *known;
@@ -169,7 +184,7 @@ static __always_inline __u32 socket_grow32(__u32 *known, __u32 now)
 	return (__s32)(now - before) > 0 ? now - before : 0;
 }
 
-/* Adds the socket's counts since the last time. */
+/* Adds the socket's counts since the last call to the sums. */
 static __always_inline void socket_settle(struct socket_open *open, const struct socket_key *key,
 					  const struct socket_counted *now)
 {
