@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lock.bpf.c: waits for locks of the threads of watched cgroups, by lock, and the wakers of the
- * long ones; and each long wait of any kind. The program is attached for the length of a session,
- * beside that of the time accounts (account.bpf.c), which have the begin and the kind of each wait.
- * It runs at every wake-up of the machine, in the context of the waker: whether the thread has a
- * watch the CPU keeps for a jiffy.
+ * lock.bpf.c: records the lock waits of the threads of watched cgroups by lock, the wakers of the
+ * long ones, and each long wait of any kind. The program is attached for the duration of a session,
+ * next to the program of the time accounts (account.bpf.c), which record the begin and the kind of
+ * each wait. It runs at every wake-up on the host, in the context of the waker. Each CPU caches for
+ * one jiffy whether a thread's cgroup has a watch.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -29,7 +29,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* As `accounts`: outside of sessions it is empty and has no memory. The consumer empties it. */
+/* Empty, without memory, outside sessions, as `accounts`. The consumer empties it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -51,18 +51,18 @@ static const struct lock_waker no_waker;
 
 #define LONGEST_TRIES 4
 
-/* What is known of a wait that ends. */
+/* A wait that ends now. */
 struct lock_wait {
 	struct lock_key key;
 	__u64 ns, now_ns;
 	__u32 tid;
 	__u32 slot;
-	__u64 stack_ns; /* of the stack that is to be taken; 0: none is */
+	__u64 stack_ns; /* weight of the waker's stack; 0: no stack is taken */
 };
 
 /*
- * Whether a session runs on the watch of the slot, or on one around it. It and the next one are
- * global functions: the verifier checks them once.
+ * Returns whether a session runs on the watch of the slot, or on one around it. This function and
+ * the next one are global: the verifier checks each once.
  */
 __noinline int lock_is_captured(__u32 index)
 {
@@ -79,7 +79,10 @@ __noinline int lock_is_captured(__u32 index)
 	return 0;
 }
 
-/* Counts a wait, or its waker, that found no room, in the watch and those around it. */
+/*
+ * Counts a wait, or its waker, that was lost because its table had no space, in the slot's watch
+ * and in the watches around it.
+ */
 __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
@@ -101,9 +104,9 @@ __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 }
 
 /*
- * Returns whether the thread has left its CPU and still waits. Before it has left, its account is
- * of the time before; such a wait ends as it begins. A woken thread is woken no more: the kernel
- * checks the state under a lock before it reports a wake-up.
+ * Returns whether the thread has left its CPU and still waits. Until it has left, its account
+ * covers an earlier time; such a wait ends as it begins. A thread that is awake gets no second
+ * wake-up: the kernel checks the state under a lock before it reports one.
  */
 static __always_inline bool is_asleep(struct task_struct *task)
 {
@@ -112,7 +115,7 @@ static __always_inline bool is_asleep(struct task_struct *task)
 	return !BPF_CORE_READ(fields, on_cpu);
 }
 
-/* Notes a wait that is the longest so far. Two CPUs may have one at once: each tries again. */
+/* Records the wait if it is the longest so far. Two CPUs may do so at once: each tries again. */
 static __always_inline void note_longest(struct lock_sums *sums, struct task_struct *task,
 					 const struct lock_wait *wait)
 {
@@ -129,7 +132,7 @@ static __always_inline void note_longest(struct lock_sums *sums, struct task_str
 	}
 }
 
-/* Notes that the thread is one of those that waited. */
+/* Marks the thread as one that waited for the lock. */
 static __always_inline void note_thread(struct lock_sums *sums, __u32 tid)
 {
 	__u64 *word = &sums->threads[tid / 64 % LOCK_THREAD_WORDS], bit = 1ull << tid % 64;
@@ -138,7 +141,10 @@ static __always_inline void note_thread(struct lock_sums *sums, __u32 tid)
 		__sync_fetch_and_or(word, bit);
 }
 
-/* Returns the element of the lock, as table_get does. */
+/*
+ * Returns the element of the lock, as table_get does. A new element gets the process's start and
+ * name, and the memory that holds the lock.
+ */
 static __noinline struct lock_sums *find_sums(struct task_struct *task, const struct lock_key *key,
 					      int *ret_error)
 {
@@ -153,7 +159,7 @@ static __noinline struct lock_sums *find_sums(struct task_struct *task, const st
 	return sums;
 }
 
-/* Adds the wait to those of its lock, and returns them; NULL: there is no room (table_get). */
+/* Adds the wait to the sums of its lock and returns them. NULL without space (table_get). */
 static __always_inline struct lock_sums *add_wait(struct task_struct *task,
 						  const struct lock_wait *wait, int *ret_error)
 {
@@ -179,13 +185,13 @@ static __always_inline __u32 waker_kind(void *ctx, struct task_struct *task)
 }
 
 /*
- * Adds to the share of a thread, or an interrupt (reign NULL), in the long waits for a lock. A
- * global function: the verifier checks it once.
+ * Adds to the share of a thread, or of interrupts and signals (reign NULL), in the long waits for a
+ * lock. A global function: the verifier checks it once.
  */
 __noinline int lock_charge_thread(const struct lock_waker_key *key, __u32 slot, __u64 waits,
 				  __u64 held_ns, const struct lock_reign *reign)
 {
-	struct lock_waker_key own; /* 6.1 takes a key for a map from this stack only */
+	struct lock_waker_key own; /* 6.1 accepts a map key only from this function's own stack */
 	struct lock_waker *waker;
 	int error;
 
@@ -207,8 +213,8 @@ __noinline int lock_charge_thread(const struct lock_waker_key *key, __u32 slot, 
 }
 
 /*
- * Charges the time of a wait that ends now to those that had the lock meanwhile, the last one
- * first. The oldest known one is charged with the time before it.
+ * Charges the time of a wait that ends now to the threads that held the lock in that time, the last
+ * one first. The oldest known holder is charged with all the time before it.
  */
 static __always_inline void charge_reigns(const struct lock_wait *wait,
 					  const struct lock_sums *sums, struct lock_waker_key *key)
@@ -233,10 +239,10 @@ static __always_inline void charge_reigns(const struct lock_wait *wait,
 }
 
 /*
- * Notes that the running thread wakes a waiter for the lock. Two CPUs may do so at once: then one
- * of them is forgotten, and has no blame for the time between the two. A thread outside of the
- * loader's --scope is noted without name and numbers. Returns whether it has just woken another one
- * for the lock, in the same call.
+ * Records that the running thread wakes a waiter for the lock. Two CPUs may do so at once: then one
+ * of the wakers is lost and is not charged with the time between the two. A thread outside of the
+ * loader's --scope is recorded without name and numbers. Returns whether the thread has just woken
+ * another one for the lock in the same system call.
  */
 static __always_inline bool note_reign(struct lock_sums *sums, __u64 now_ns)
 {
@@ -264,9 +270,9 @@ static __always_inline bool note_reign(struct lock_sums *sums, __u64 now_ns)
 }
 
 /*
- * Sets for how much time the stack of the thread that runs here is to stand. It is taken at most
- * once in LOCK_STACK_EVERY_NS for each lock, and of threads that have an account: of others there
- * is no table to walk by.
+ * Sets the weight of the running thread's stack. A stack is taken at most once in
+ * LOCK_STACK_EVERY_NS for each lock and thread, and only of threads that have an account: other
+ * threads have no unwind table.
  */
 static __always_inline void choose_stack(struct lock_wait *wait, struct lock_waker_key *key)
 {
@@ -284,7 +290,7 @@ static __always_inline void choose_stack(struct lock_wait *wait, struct lock_wak
 	__sync_fetch_and_add(&waker->pending_ns, -wait->stack_ns);
 }
 
-/* Notes the waker of a wait: the thread that runs here, unless an interrupt or a signal did. */
+/* Records the waker of a wait: the running thread, an interrupt or a signal. */
 static __noinline int note_waker(void *ctx, struct task_struct *task, struct thread_times *t,
 				 struct lock_sums *sums, struct lock_wait *wait)
 {
@@ -303,8 +309,8 @@ static __noinline int note_waker(void *ctx, struct task_struct *task, struct thr
 }
 
 /*
- * Returns whether the thread is still of the watch that its account is of. In another cgroup it has
- * an account no more, and the one that is left is of the time before.
+ * Returns whether the thread is still of the watch of its account. A thread that moved to another
+ * cgroup no longer has an account; the old one covers the time before the move.
  */
 static __always_inline bool is_current(struct task_struct *task, __u32 slot)
 {
@@ -313,7 +319,10 @@ static __always_inline bool is_current(struct task_struct *task, __u32 slot)
 	return watch_lookup(task_keys_read_cgroup(task), &index) && index == slot;
 }
 
-/* Whether a session takes the wait that `task`, of that account in that slot, ends now. */
+/*
+ * Returns whether a session records the wait of `task` that ends now. `a` is the thread's account,
+ * in slot `slot`.
+ */
 static __always_inline bool takes_wait(struct task_struct *task, const struct time_account *a,
 				       __u32 slot, __u64 now_ns)
 {
@@ -324,7 +333,10 @@ static __always_inline bool takes_wait(struct task_struct *task, const struct ti
 	       scope_allows_task(task);
 }
 
-/* Notes a long wait that is no wait for a lock. The consumer may have written the account. */
+/*
+ * Records a long wait that is not a lock wait. The consumer may have written the account, so `kind`
+ * is checked.
+ */
 static __noinline int end_other(void *ctx, struct task_struct *task, const struct time_account *a,
 				__u32 slot, __u64 now_ns)
 {
@@ -348,7 +360,7 @@ static __noinline int note_long(void *ctx, struct task_struct *task, const struc
 	return long_wait_note(ctx, task, &note);
 }
 
-/* Takes the end of a wait of `task`, which is of the watch of its account in `t`. */
+/* Handles the end of a lock wait of `task`, which is in the watch of its account in `t`. */
 static __noinline int end_wait(void *ctx, struct task_struct *task, struct thread_times *t,
 			       struct lock_wait *wait)
 {
@@ -379,7 +391,9 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 	struct lock_wait wait = {};
 	__u64 now_ns;
 
-	/* A thread that wakes itself does not sleep; then alone are interrupts on. */
+	/*
+	 * A thread that wakes itself does not sleep. Only in that case are interrupts enabled here.
+	 */
 	if (!answers || task == bpf_get_current_task_btf() ||
 	    !watch_answers_find(answers, task_keys_cgroup(task), &wait.slot))
 		return 0;
@@ -399,8 +413,8 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 }
 
 /*
- * Lists the threads that wait for a lock now: at the begin of a session those with a wait that
- * began before, at its end those with an open wait.
+ * Lists the threads that wait for a lock now. At the begin of a session these waits began before
+ * it, at its end they are still open.
  */
 SEC("iter/task")
 int lock_waits(struct bpf_iter__task *ctx)
@@ -434,7 +448,7 @@ int lock_waits(struct bpf_iter__task *ctx)
 	BPF_CORE_READ_INTO(&record.comm, task, group_leader, comm);
 	BPF_CORE_READ_INTO(&record.thread_comm, task, comm);
 	lock_memory_find(&record.memory, task, record.lock.address, lock_key_stack(task));
-	/* It has run meanwhile: the arguments may be of another call. */
+	/* The thread has run in the meantime: the arguments may belong to another system call. */
 	if (READ_WORD(a->since_ns) != record.since_ns || !is_asleep(task))
 		return 0;
 	bpf_seq_write(seq, &record, sizeof(record));

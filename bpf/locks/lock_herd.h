@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * lock_herd.h: recognises threads that were woken together for one lock and wait for it again at
- * once. All is asked at wake-ups: between two of them a thread has had one wait, by its count of
- * waits, and its time account has how long it ran.
+ * once. All checks run at wake-ups: a thread has had one wait between two of them if its count of
+ * voluntary switches grew by one, and its time account has its running time.
  */
 #ifndef TROCAR_BPF_LOCKS_LOCK_HERD_H
 #define TROCAR_BPF_LOCKS_LOCK_HERD_H
@@ -22,8 +22,9 @@
 #define CALL_FUTEX_WAKE 454 /* newer than some headers */
 
 /*
- * Whether `current` asked a futex call to wake one thread: the third argument of each such call has
- * the number. One that wakes several by several calls wakes none in vain.
+ * Returns whether `current` asked a futex call to wake at most one thread: the third argument of
+ * each of these calls is the number. A thread that wakes several threads by several calls does not
+ * cause useless wake-ups.
  */
 static __always_inline bool lock_herd_wakes_one(struct task_struct *current)
 {
@@ -39,13 +40,13 @@ static __always_inline bool lock_herd_wakes_one(struct task_struct *current)
 	return (call == __NR_futex || call == CALL_FUTEX_WAKE) && count <= 1;
 }
 
-/* Two locks of a process in four billion have the same. Never 0. */
+/* Two locks of a process collide once in four billion. Never 0. */
 static __always_inline __u32 lock_herd_hash(const struct lock_key *key)
 {
 	return ((__u32)key->address ^ (__u32)(key->address >> 32)) + key->kind * 0x9e3779b2u | 1;
 }
 
-/* Whether the thread has woken a waiter for the lock since it was woken for it itself. */
+/* Returns whether the thread has woken a waiter for the lock since it was itself woken for it. */
 static __always_inline bool lock_herd_had_it(const struct lock_sums *sums, __u32 tid, __u32 woken)
 {
 	__u64 number = READ_WORD(sums->next_reign);
@@ -57,8 +58,9 @@ static __always_inline bool lock_herd_had_it(const struct lock_sums *sums, __u32
 }
 
 /*
- * Counts the wait of `task` that ends at `now_ns` if the thread had been woken together with others
- * before it, and notes whether it is so now. `t` holds its account, of before this wait.
+ * Counts the wait of `task` that ends at `now_ns` if the thread had been woken together with other
+ * threads before that wait, and records in its account `t` whether this wake-up is one of several
+ * (`together`). The account does not include this wait yet.
  */
 static __always_inline void lock_herd_note(struct thread_times *t, struct task_struct *task,
 					   struct lock_sums *sums, const struct lock_key *key,

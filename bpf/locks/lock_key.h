@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lock_key.h: finds the lock that a thread waits for, by the arguments of its system call. */
+/* lock_key.h: finds the lock that a thread waits for, from the arguments of its system call. */
 #ifndef TROCAR_BPF_LOCKS_LOCK_KEY_H
 #define TROCAR_BPF_LOCKS_LOCK_KEY_H
 
@@ -14,13 +14,13 @@
 #include "bpf/kernel/kernel.h"
 #include "shared/abi/abi.h"
 
-/* The operations of futex(2) that inherit priority, and the flags beside them (uapi futex.h). */
+/* The operations of futex(2) that inherit priority (uapi futex.h). */
 #define FUTEX_LOCK_PI	      6
 #define FUTEX_WAIT_REQUEUE_PI 11
 #define FUTEX_LOCK_PI2	      13
 #define FUTEX_COMMAND	      0x7fu /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 
-/* Newer than some headers, and of the same number everywhere. */
+/* Newer than some headers. The numbers are equal on all architectures. */
 #define CALL_FUTEX_WAITV 449
 #define CALL_FUTEX_WAIT	 455
 
@@ -34,7 +34,7 @@ static __always_inline __u32 lock_kind_of_futex(__u64 operation)
 		       : LOCK_FUTEX;
 }
 
-/* Sets kind and address by the number of the call and its first two arguments. */
+/* Sets kind and address from the system call number and its first two arguments. */
 static __always_inline void lock_key_of_call(struct lock_key *key, int call, __u64 first,
 					     __u64 second)
 {
@@ -55,7 +55,7 @@ static __always_inline void lock_key_of_call(struct lock_key *key, int call, __u
 	}
 }
 
-/* Returns the stack pointer with which the thread returns from its system call. */
+/* Returns the user stack pointer with which the thread returns from its system call. */
 static __always_inline __u64 lock_key_stack(struct task_struct *task)
 {
 	const struct pt_regs___lock *regs = (const void *)bpf_task_pt_regs(task);
@@ -64,9 +64,9 @@ static __always_inline __u64 lock_key_stack(struct task_struct *task)
 }
 
 /*
- * Sets all of the key of the lock that `task` waits for, which sleeps in a system call and is of
- * the watch in `slot`. The address is the number that the program gave to the kernel; no program
- * reads there.
+ * Sets all members of the key of the lock that `task` waits for. The task sleeps in a system call
+ * and is in the watch of `slot`. The address is the number that the program passed to the kernel;
+ * no BPF program reads memory there.
  */
 static __always_inline void lock_key_find(struct lock_key *key, struct task_struct *task,
 					  __u32 slot)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lock_memory.h: finds the memory that holds a lock, by the mapping at its address. The tree of
- * mappings is read as bytes, without a lock (vma_tree.h): it may change meanwhile. So a mapping
- * counts only if it is of the process's memory and holds the address, before all else is read and
- * after. RCU, which the callers hold, keeps its file's name unchanged until then.
+ * lock_memory.h: finds the memory that contains a lock, from the mapping at its address. The tree
+ * of mappings is read as bytes without a lock (vma_tree.h), so it may change during the read. A
+ * mapping is therefore accepted only if it belongs to the process's mm and contains the address,
+ * both before and after all other reads. Callers hold RCU, which keeps the name of the mapped file
+ * intact until then.
  */
 #ifndef TROCAR_BPF_LOCKS_LOCK_MEMORY_H
 #define TROCAR_BPF_LOCKS_LOCK_MEMORY_H
@@ -16,15 +17,15 @@
 #include "bpf/mappings/vma_tree.h"
 #include "bpf/maps/maps.h"
 
-/* An address further above a stack pointer does not count as of that stack. */
+/* Maximum distance of a lock on a stack above the stack pointer. */
 #define LOCK_STACK_BYTES (8ull << 20)
 
-/* Of a thread of glibc or musl, from its thread pointer on: struct pthread. */
+/* Size of a glibc or musl thread descriptor (struct pthread), from the thread pointer on. */
 #define LOCK_THREAD_BYTES 4096
 
 /*
- * Too large for the BPF stack. A wake-up may come in the middle of a reading of `lock_waits`: then
- * the reading finds no mapping of its process in it.
+ * Too large for the BPF stack. A wake-up may interrupt a pass of `lock_waits` and overwrite the
+ * node: then the pass finds no mapping of its process in it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -33,13 +34,13 @@ struct {
 	__type(value, struct vma_node);
 } lock_memory_node __weak SEC(".maps");
 
-/* Where a thread's own memory may lie. */
+/* The addresses that decide whether a lock is in a thread's own memory. */
 struct lock_thread {
-	__u64 address, begin, end; /* of the lock, and of its mapping */
-	__u64 sp, pointer;	   /* of the thread */
+	__u64 address, begin, end; /* the lock, and the range of its mapping */
+	__u64 sp, pointer;	   /* the thread's stack pointer and thread pointer */
 };
 
-/* Returns whether the mapping is of `mm` and holds `address`. */
+/* Returns whether the mapping belongs to `mm` and contains `address`. */
 static __always_inline bool lock_memory_holds(const struct vm_area_struct *vma,
 					      const struct mm_struct *mm, __u64 address)
 {
@@ -48,9 +49,9 @@ static __always_inline bool lock_memory_holds(const struct vm_area_struct *vma,
 }
 
 /*
- * Returns whether the lock lies on the stack of a thread, or in the thread's own data beside it.
- * Threads of a runtime with stacks on its heap have both in a mapping with much else: the thread
- * pointer, above which there is only the library's record of the thread, bounds that.
+ * Returns whether the lock is on the stack of a thread, or in the thread's own data next to it. A
+ * runtime that keeps thread stacks on its heap has both in a mapping with much other data. There
+ * the thread pointer is the upper limit: above it is only the library's thread descriptor.
  */
 static __always_inline bool lock_memory_is_of(const struct lock_thread *t)
 {
@@ -75,8 +76,8 @@ static __always_inline __u64 lock_memory_pointer(const struct task_struct *task)
 }
 
 /*
- * Sets the thread of the stack: of the main thread, of the one that waited, or of the one that
- * runs.
+ * Sets the owner of the stack that contains the lock: the main thread, the waiting thread, or the
+ * running thread.
  */
 static __always_inline void lock_memory_find_stack(struct lock_memory *m,
 						   const struct task_struct *task,
@@ -137,7 +138,7 @@ static __always_inline void lock_memory_at_plain(struct lock_memory *m,
 	}
 }
 
-/* Sets the kind of a file mapping, and the place of the lock in it. */
+/* Sets the kind of a file mapping, and the offset of the lock in the file. */
 static __always_inline void lock_memory_at_file(struct lock_memory *m,
 						const struct vm_area_struct *vma,
 						const struct file *file, __u64 address)
@@ -157,9 +158,9 @@ static __always_inline void lock_memory_at_file(struct lock_memory *m,
 }
 
 /*
- * Sets the memory that holds `address` of the task; *m is all zeros before. The task waits in a
- * system call, from which it returns with stack pointer `sp`. Nothing is set where the tree of
- * mappings cannot be read or changes meanwhile.
+ * Sets *m to the memory at `address` of the task; *m must be all zeros before. The task waits in a
+ * system call, from which it returns with stack pointer `sp`. Sets nothing if the tree of mappings
+ * cannot be read or changes during the read.
  */
 static __noinline int lock_memory_find(struct lock_memory *m, const struct task_struct *task,
 				       __u64 address, __u64 sp)

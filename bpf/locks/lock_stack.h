@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * lock_stack.h: takes the stack of the thread that wakes another one, and puts it into the samples
- * ring. It runs under the lock of the woken task with interrupts off, so it uses the tick's means:
- * no tick comes in between, and nothing of it faults or waits (stack.h).
+ * ring. It runs under the lock of the woken task with interrupts off, so it may use the tick's
+ * buffers: no tick can interrupt it, and nothing in it faults or waits (stack.h).
  */
 #ifndef TROCAR_BPF_LOCKS_LOCK_STACK_H
 #define TROCAR_BPF_LOCKS_LOCK_STACK_H
@@ -20,7 +20,7 @@ struct {
 
 #define LOCK_STACK_FRAMES_BYTES (KERNEL_STACK_BYTES + USER_RAW_BYTES)
 
-/* Sets all members of the sample that do not depend on the watch, nor on the stack. */
+/* Sets all members of the sample that depend neither on the watch nor on the stack. */
 static __always_inline void lock_stack_fill(struct sample *s, struct task_struct *task,
 					    const struct process_key *key, __u64 now_ns)
 {
@@ -43,8 +43,9 @@ static __always_inline void lock_stack_fill(struct sample *s, struct task_struct
 }
 
 /*
- * Puts the sample in stack_scratch, of `bytes` bytes behind its head, into the ring for each watch
- * that captures, the nearest in slot `index`. A global function: the verifier checks it once.
+ * Puts the sample in stack_scratch, with `bytes` bytes after its head, into the ring once for each
+ * watch that captures. The nearest watch is in slot `index`. `empty` samples are only counted. A
+ * global function: the verifier checks it once.
  */
 __noinline int lock_stack_put(__u32 index, __u64 bytes, __u32 empty)
 {
@@ -76,7 +77,7 @@ __noinline int lock_stack_put(__u32 index, __u64 bytes, __u32 empty)
 	return 0;
 }
 
-/* Takes the user stack of the thread that runs here, which stands for `weight_ns` at that lock. */
+/* Takes the user stack of the running thread, with a weight of `weight_ns` for that lock. */
 static __noinline int lock_stack_take(void *ctx, const struct lock_key *lock, __u64 weight_ns,
 				      __u64 now_ns)
 {

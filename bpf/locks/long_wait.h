@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * long_wait.h: notes each long wait of a watched thread as it ends: its begin, its kind, and its
- * waker. The time account of the thread has the begin. Sums would not do: the activity of the
- * awaited thread in that time explains the wait, and not its activity over the session.
+ * long_wait.h: records each long wait of a watched thread as it ends: its begin, its kind, and its
+ * waker. The begin is in the thread's time account. Sums are not enough: the wait is explained by
+ * the activity of the awaited thread in that time, not by its activity over the whole session.
  *
- * It runs at every wake-up of a watched thread, most of which end short waits. Of those it costs
- * the reading of a clock, and that for a few in a jiffy alone.
+ * This code runs at every wake-up of a watched thread, and most of these end short waits. A short
+ * wait costs at most one clock read, and only for a few wake-ups in each jiffy.
  */
 #ifndef TROCAR_BPF_LOCKS_LONG_WAIT_H
 #define TROCAR_BPF_LOCKS_LONG_WAIT_H
@@ -25,11 +25,11 @@
 #include "bpf/watch/scope.h"
 #include "bpf/watch/watch_answers.h"
 
-/* Of __state: a signal wakes it; a deadly one does. */
+/* Bits of __state: any signal wakes the task; a fatal signal wakes it. */
 #define TASK_INTERRUPTIBLE 0x00000001u
 #define TASK_WAKEKILL	   0x00000100u
 
-/* Outside of sessions it is empty and has no memory. The consumer empties it. */
+/* Empty, without memory, outside sessions. The consumer empties it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -38,13 +38,14 @@ struct {
 	__type(value, struct long_wait);
 } long_waits SEC(".maps");
 
-/* The last number that a wait got. */
+/* The number of the next wait. */
 static __u32 long_wait_number;
 
 /*
- * Returns the time, if a wait since `since_ns` has lasted for LONG_WAIT_NS by now; else, or where
- * it is not asked any more, 0. The clock costs as much as all else here: so where it was read in
- * this jiffy and found mostly short waits, it is read only for a wait that was long then already.
+ * Returns the current time if a wait since `since_ns` has lasted for at least LONG_WAIT_NS; 0 if it
+ * is shorter, or if its length was not checked. Reading the clock costs as much as all the rest
+ * here. So once the clock was read in this jiffy, and LONG_WAIT_ASKED waits in the window were
+ * short, it is read again only for a wait that was already long at that last read.
  */
 static __always_inline __u64 long_wait_now(struct watch_answers *answers, __u64 since_ns)
 {
@@ -66,7 +67,7 @@ static __always_inline __u64 long_wait_now(struct watch_answers *answers, __u64 
 	return 0;
 }
 
-/* Whether a signal that the thread does not block is on its way to it, or to its process. */
+/* Returns whether a signal that the thread does not block is pending for it or for its process. */
 static __always_inline bool long_wait_has_signal(struct task_struct *task)
 {
 	const struct task_struct___lock *fields = (const void *)task;
@@ -77,8 +78,8 @@ static __always_inline bool long_wait_has_signal(struct task_struct *task)
 }
 
 /*
- * Returns the waker of `task`: enum long_wait_end. `ctx` is the first argument of the program. A
- * thread that no signal can wake may have one pending.
+ * Returns how the wait of `task` ends (enum long_wait_end). `ctx` is the first argument of the
+ * program. A thread that no signal can wake may have a signal pending.
  */
 static __always_inline __u32 long_wait_end(void *ctx, struct task_struct *task)
 {
@@ -92,7 +93,10 @@ static __always_inline __u32 long_wait_end(void *ctx, struct task_struct *task)
 									     : LONG_WAIT_THREAD;
 }
 
-/* Counts a wait that found no room, in the watch and those around it. */
+/*
+ * Counts a wait that was lost because the table had no space, in the slot's watch and in the
+ * watches around it.
+ */
 static __noinline int long_wait_lose(__u32 index, __u64 ns, int error)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
@@ -112,8 +116,8 @@ static __noinline int long_wait_lose(__u32 index, __u64 ns, int error)
 }
 
 /*
- * Notes that a wait of `task` ends now. `wait` has its times, its address, slot and part. A signal
- * from an interrupt has no sender.
+ * Records a wait of `task` that ends now. The caller has set the times, address, slot and part of
+ * `wait`. A signal from an interrupt has no sender.
  */
 static __noinline int long_wait_note(void *ctx, struct task_struct *task, struct long_wait *wait)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * error_ring.h: reports losses and faults: at most one record per kind, CPU and second. Further
+ * error_ring.h: reports losses and faults, at most one record per kind, CPU and second. Further
  * ones are counted in the next record.
  */
 #ifndef TROCAR_BPF_MAPS_ERROR_RING_H
@@ -13,11 +13,11 @@
 _Static_assert(ERROR_WATCHES_FULL < ERROR_KINDS, "error_limits has no element for a kind");
 
 /*
- * Reports an error of the current task. `error` is -errno or 0; `slot` and `rule` are NO_SLOT where
- * there is none; `space` is the number of bytes that were asked for. A tick that interrupts a
- * discovery program between the two stores may lose one increment of `suppressed`: that is a hint,
- * and the counters are the account. A global function, for the verifier and for the stack that its
- * record needs; it returns 0.
+ * Reports an error of the current task. `error` is -errno or 0. `slot` and `rule` are NO_SLOT if
+ * there is none. `space` is the number of requested bytes. A tick that interrupts a discovery
+ * program between the two stores may lose one increment of `suppressed`: that count is a hint, and
+ * the counters are exact. A global function, for the verifier and for the stack that its record
+ * needs; it returns 0.
  */
 __weak __noinline int error_ring_put(__u32 kind, __s32 error, __u32 slot, __u32 rule, __u32 space)
 {

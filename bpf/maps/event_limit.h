@@ -3,7 +3,7 @@
  * event_limit.h: limits how much each process, cgroup and user may put into the events ring. A
  * limit holds one process that renames itself, or one cgroup that fills and empties, to
  * LIMIT_EVENTS a second. A quota holds one user, and all users of one cgroup, to a part of the
- * ring. Only events that a rule matched come here.
+ * ring. The limits apply only to events that match a rule.
  */
 #ifndef TROCAR_BPF_MAPS_EVENT_LIMIT_H
 #define TROCAR_BPF_MAPS_EVENT_LIMIT_H
@@ -15,7 +15,7 @@
 #define LIMIT_EVENTS 4
 #define LIMIT_NS     1000000000ull
 
-/* The subject of a limit: a process by its start time and number, or a cgroup by its id and 0. */
+/* The subject of a limit: a process by start time and tgid, or a cgroup by id and 0. */
 struct limit_key {
 	__u64 id;
 	__u32 tgid;
@@ -24,13 +24,13 @@ struct limit_key {
 
 struct limit {
 	__u64 since_ns; /* start of the current second */
-	__u32 count;	/* events asked for in it */
+	__u32 count;	/* events requested in it */
 	__u32 pad;
 };
 
 /*
- * Private. A subject that is evicted starts a new second early. An owner of so many subjects meets
- * a quota.
+ * Private. An evicted subject starts a new second early. An owner with so many subjects that they
+ * evict each other is held by its quota.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -39,7 +39,10 @@ struct {
 	__type(value, struct limit);
 } limits __weak SEC(".maps");
 
-/* Returns true when the subject may have one more event in this second; else counts it. */
+/*
+ * Returns true if the subject may have one more event in this second; else counts the event as
+ * limited and returns false.
+ */
 static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
 {
 	struct limit_key key = { .id = id, .tgid = tgid };
@@ -62,16 +65,16 @@ static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
 }
 
 /*
- * A window ends when it is QUOTA_NS old and the consumer has drained all that was in the ring when
- * it began. So at most two windows of one owner wait in the ring, however late the consumer is, and
- * the number of events that reach the consumer in a second is bounded too.
+ * A window ends when it is QUOTA_NS old and the consumer has drained everything that was in the
+ * ring at its begin. So at most two windows of one owner wait in the ring, however late the
+ * consumer is, and the number of events that reach the consumer in a second has a limit too.
  */
 #define QUOTA_NS	   100000000ull
-#define QUOTA_USER_PART	   16 /* part of the ring per window: one user within one cgroup */
-#define QUOTA_CGROUP_PART  8  /* all users within one cgroup: a user may own many user ids */
+#define QUOTA_USER_PART	   16 /* 1/N of the ring per window: one user in one cgroup */
+#define QUOTA_CGROUP_PART  8  /* all users in one cgroup: a user may own many user ids */
 #define QUOTA_CGROUP_LEVEL 2  /* user.slice/user-1000.slice: no user chooses at this level */
 #define QUOTA_ALL_USERS	   0xffffffffu
-#define QUOTA_KILLS	   0xfffffffeu /* of all users within one cgroup */
+#define QUOTA_KILLS	   0xfffffffeu /* kills in one cgroup, of all users */
 
 struct quota_key {
 	__u64 cgroup;
@@ -81,8 +84,8 @@ struct quota_key {
 
 struct quota {
 	__u64 since_ns; /* start of the window */
-	__u64 position; /* of the producer at that time */
-	__u64 bytes;	/* asked for in the window */
+	__u64 position; /* producer position at that time */
+	__u64 bytes;	/* requested in the window */
 };
 
 /* Private. */
@@ -117,9 +120,9 @@ static __always_inline bool charge_quota(const struct quota_key *key, __u64 byte
 }
 
 /*
- * Returns 1 when the user and the cgroup of the current task may put `bytes` more into the ring;
- * else counts it and returns 0. A global function: the verifier checks it once, and not on each
- * path that calls it.
+ * Returns 1 if the user and the cgroup of the current task may put `bytes` more into the ring; else
+ * counts the event as over quota and returns 0. A global function: the verifier checks it once, and
+ * not on each path that calls it.
  */
 __weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
 {
@@ -142,8 +145,9 @@ __weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
 }
 
 /*
- * The same of a process that is killed because memory ran out, in the cgroup of the current task,
- * which asked for memory. It has a quota of its own: a storm of starts must not hide its result.
+ * As event_limit_admits_bytes, for the event of an OOM kill, in the cgroup of the current task,
+ * which requested the memory. Kills have a separate quota, so that a storm of process starts cannot
+ * hide them.
  */
 static __always_inline bool event_limit_admits_kill(__u64 bytes)
 {

@@ -10,8 +10,8 @@
 
 /*
  * The consumer must handle a discovery event soon, or a short-lived process is gone before its
- * cgroup is watched. But a wake-up costs 6.6 us, and a fork storm must not cause one each. So the
- * programs wake the consumer at most once in this time, on all CPUs together; other events wait for
+ * cgroup is watched. But a wake-up costs 6.6 us, and a fork storm must not cause one per event. So
+ * the programs wake the consumer at most once in EVENT_WAKE_NS over all CPUs. Other events wait for
  * the consumer's timer.
  */
 #define EVENT_WAKE_NS 50000000ull
@@ -32,7 +32,7 @@ static __always_inline __u64 event_ring_wake_flag(__u64 now)
 	__u32 zero = 0;
 	__u64 *woken_ns = bpf_map_lookup_elem(&event_wake, &zero);
 
-	/* Another CPU may have woken it after `now` was read. */
+	/* Another CPU may have woken the consumer after `now` was read. */
 	if (!woken_ns || (__s64)(now - *woken_ns) < (__s64)EVENT_WAKE_NS)
 		return BPF_RB_NO_WAKEUP;
 	*woken_ns = now;
@@ -40,9 +40,9 @@ static __always_inline __u64 event_ring_wake_flag(__u64 now)
 }
 
 /*
- * Keeps room for events that nothing else reports in time. Starts and kills may fill the whole
- * ring, exits half of it, and names, cgroups and addresses, which a scan or the next tick finds
- * again, a quarter. Counts an event without room as shed.
+ * Reserves space for events that nothing else reports in time. Starts and kills may fill the whole
+ * ring, exits half of it. Names, cgroups and addresses, which a scan or the next tick finds again,
+ * may fill a quarter. Returns false without space, and counts the event as shed.
  */
 static __always_inline bool event_ring_admits(__u32 kind)
 {
@@ -60,7 +60,7 @@ static __always_inline bool event_ring_admits(__u32 kind)
 
 /*
  * Puts `event` of `bytes` bytes, path included, into the ring, and counts it as an event, as shed
- * or as lost. Returns true when the consumer will see it. `at_once`: wake the consumer in any case.
+ * or as lost. Returns true if the consumer will see it. `at_once`: wake the consumer in any case.
  */
 static __always_inline bool event_ring_submit(const struct event *event, __u64 bytes, bool at_once)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * hidden_address.h: a key made from the address of a kernel object, for a table that the consumer
- * can read. It is SipHash-1-3 of the address with a secret that the loader draws at each load and
- * that no pin leads to: the same object has the same key, and a key leads to no address.
+ * hidden_address.h: derives a key from the address of a kernel object, for a table that the
+ * consumer can read. The key is SipHash-1-3 of the address with a secret. The loader draws the
+ * secret at each load, and no pin gives access to it. So an object always has the same key, and no
+ * key reveals an address.
  */
 #ifndef TROCAR_BPF_MAPS_HIDDEN_ADDRESS_H
 #define TROCAR_BPF_MAPS_HIDDEN_ADDRESS_H
@@ -32,8 +33,8 @@ static __always_inline void hidden_round(__u64 v[4])
 }
 
 /*
- * Returns the key of the object at `address`. Its top bit is 0, as of no address of the kernel. A
- * global function: the verifier checks it once.
+ * Returns the key of the object at `address`. Its top bit is 0, unlike that of any kernel address.
+ * A global function: the verifier checks it once.
  */
 __weak __noinline __u64 hidden_address(__u64 address)
 {
@@ -51,8 +52,8 @@ __weak __noinline __u64 hidden_address(__u64 address)
 }
 
 /*
- * The same of an argument of a tracepoint: the verifier refuses arithmetic on such a pointer, but
- * takes it on a copy of its bytes.
+ * As hidden_address, for a tracepoint argument: the verifier refuses arithmetic on such a pointer,
+ * but accepts it on a copy of its bytes.
  */
 static __always_inline __u64 hidden_address_of(const void *object)
 {

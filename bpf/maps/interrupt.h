@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * interrupt.h: finds out whether a program of a tracepoint runs in an interrupt. There the current
- * task is a bystander: it only had the CPU when a timer, a device or another CPU interrupted it.
+ * interrupt.h: detects whether a tracepoint program runs in an interrupt. In an interrupt the
+ * current task is unrelated: it only had the CPU when a timer, a device or another CPU interrupted
+ * it.
  *
- * On x86-64 the preempt count is a per-CPU variable, which a program finds only where the kernel
- * was built with CONFIG_KALLSYMS_ALL. But an interrupt of kernel mode, and a softirq, run on a
- * stack of the CPU and not on the task's (arch/x86/include/asm/irq_stack.h), and the arguments of a
- * tracepoint lie on the stack that it is called on. An interrupt of user mode stays on the task's,
- * where the entry then leaves no number of a system call. A task that a signal ends has none
- * either, and wakes the waiters for its robust futexes.
+ * On x86-64 the preempt count is a per-CPU variable, which a program finds only in a kernel with
+ * CONFIG_KALLSYMS_ALL. But an interrupt of kernel mode, and a softirq, run on a per-CPU stack and
+ * not on the task's (arch/x86/include/asm/irq_stack.h), and the arguments of a tracepoint are on
+ * the stack of its caller. An interrupt of user mode stays on the task's stack; there the entry
+ * code leaves no system call number. A task killed by a signal has none either, and it wakes the
+ * waiters of its robust futexes.
  */
 #ifndef TROCAR_BPF_MAPS_INTERRUPT_H
 #define TROCAR_BPF_MAPS_INTERRUPT_H
@@ -33,7 +34,7 @@ static __always_inline bool interrupt_is(void *ctx)
 	void *volatile spilled = ctx;
 	__u64 at = 0;
 
-	/* The verifier takes a pointer that was read from memory for a number. */
+	/* The verifier treats a pointer that was read from memory as a number. */
 	bpf_probe_read_kernel(&at, sizeof(at), (void *)&spilled);
 	if (at - (__u64)task->stack >= THREAD_STACK_BYTES)
 		return true;
@@ -43,7 +44,8 @@ static __always_inline bool interrupt_is(void *ctx)
 	return (long)regs->orig_ax == -1;
 }
 #else
-/* Bits of the preempt count (include/linux/preempt.h): serving a softirq, in a hard interrupt, NMI.
+/*
+ * Bits of the preempt count (include/linux/preempt.h): in a softirq, in a hard interrupt, in NMI.
  */
 #define PREEMPT_INTERRUPTS (0x00000100u | 0x000f0000u | 0x00f00000u)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps.h: the maps that more than one program uses. They are weak, so that each object file defines
- * them and the static linker keeps one of each. Their names are those of shared/abi/pins.def. The
- * sizes here are defaults: the loader sets the sizes before it loads.
+ * maps.h: the maps that more than one program uses. They are weak: each object file defines them
+ * and the static linker keeps one of each. Their names are those of shared/abi/pins.def. The sizes
+ * here are defaults: the loader sets the sizes before it loads the programs.
  */
 #ifndef TROCAR_BPF_MAPS_MAPS_H
 #define TROCAR_BPF_MAPS_MAPS_H
@@ -24,7 +24,7 @@
 /*
  * Reads a word that its writer stores last, with release, after the data that the word announces:
  * later reads see that data or newer, and earlier reads saw nothing newer than the word. x86-64
- * keeps loads in order, so only the compiler must be held. On arm64 it is an atomic that returns a
+ * keeps loads in order, so a compiler barrier is enough. On arm64 it is an atomic that returns a
  * value, which orders everything (Documentation/atomic_t.txt; the load-acquire of BPF needs Linux
  * 6.15).
  */
@@ -76,7 +76,7 @@ struct {
 	__type(value, struct slot_switches);
 } switches __weak SEC(".maps");
 
-/* No program uses it: the broker counts in it and the consumer reads. */
+/* No program uses it: the broker counts in it and the consumer reads it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -159,7 +159,7 @@ struct {
 	__type(value, struct unwind_ranges);
 } unwind_ranges __weak SEC(".maps");
 
-/* Which file is mapped in which range of each process. The consumer writes it. */
+/* The file mapped in each range of each process. The consumer writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -178,8 +178,9 @@ struct {
 } unwind_claims __weak SEC(".maps");
 
 /*
- * The processes with mappings that one walk of `vmas` lists, by process id, where the kernel has to
- * be walked. Not preallocated: elsewhere it stays empty.
+ * The processes with mappings that one pass of `vmas` lists, by process id. Used only on kernels
+ * where the programs have to walk the mappings. Not preallocated, so it takes no memory on other
+ * kernels.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -189,9 +190,7 @@ struct {
 	__type(value, struct asked_process);
 } asked __weak SEC(".maps");
 
-/*
- * Private: when a kind of error was last reported on this CPU, and how many were suppressed since.
- */
+/* Private: when an error kind was last reported on this CPU, and the number suppressed since. */
 struct error_limit {
 	__u64 sent_ns;
 	__u32 suppressed;
@@ -207,7 +206,7 @@ struct {
 	__type(value, struct error_limit);
 } error_limits __weak SEC(".maps");
 
-/* Returns the switch words. NULL only for the verifier: element 0 of an array always exists. */
+/* Returns the control words. NULL only for the verifier: element 0 of an array always exists. */
 static __always_inline struct control *control_get(void)
 {
 	__u32 zero = 0;

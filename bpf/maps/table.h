@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * table.h: makes elements of hash tables when their keys are first met. A table without
- * preallocation refuses a new element for two reasons: it is full (-E2BIG), or the CPU's cache of
+ * table.h: creates elements of hash tables when their keys are first seen. A table without
+ * preallocation refuses a new element for two reasons. It is full (-E2BIG). Or the CPU's cache of
  * the kernel's allocator is empty until an interrupt refills it (-ENOMEM; -EBUSY: the bucket's lock
- * is held on this CPU). The second reason passes: the next event of the same key tries again.
+ * is held on this CPU). The second reason is temporary: the next event of the key tries again.
  *
- * The room of a table is shared by owner of the watch that an element is for: one owner may not
- * fill it (TABLE_SHARE), and its losses then are its own. Only elements that are made or removed
- * are counted, so events of known keys cost nothing more.
+ * The owners of the watches share the space of a table: one owner may not fill it (TABLE_SHARE),
+ * and an owner above its share loses only its own elements. Only created and removed elements are
+ * counted, so events of known keys cost nothing more.
  */
 #ifndef TROCAR_BPF_MAPS_TABLE_H
 #define TROCAR_BPF_MAPS_TABLE_H
@@ -21,10 +21,10 @@
 
 #include "bpf/maps/maps.h"
 
-/* Of how many elements each table is; 0: it is not shared. The loader sets it. */
+/* Number of elements of each table; 0: it is not shared. The loader sets it. */
 const volatile __u32 table_sizes[TABLES_] __weak = {};
 
-/* Returns how many elements of each table are counted for the watch of slot `index`, or NULL. */
+/* Returns the element counts of all tables for the owner of the watch of slot `index`, or NULL. */
 static __always_inline __s32 *table_used(struct control *c, __u32 index)
 {
 	struct slot *slot;
@@ -38,15 +38,15 @@ static __always_inline __s32 *table_used(struct control *c, __u32 index)
 	slot = bpf_map_lookup_elem(&slots, &index);
 	if (!slot)
 		return 0;
-	/* The compiler would add to the pointer before it is known not to be NULL. */
+	/* Otherwise the compiler adds to the pointer before the check for NULL. */
 	asm volatile("" : "+r"(slot));
 	return slot->used;
 }
 
 /*
- * Whether the owner of the watch of slot `index` may have one more element of the table; enum
- * table, or TABLES_ of a table that is not shared. It and the next one are global functions: the
- * verifier checks them once.
+ * Returns whether the owner of the watch of slot `index` may have one more element of the table.
+ * `table` is an enum table, or TABLES_ for a table that is not shared. This function and the next
+ * one are global: the verifier checks each once.
  */
 __weak __noinline int table_may_grow(__u32 table, __u32 index)
 {
@@ -64,7 +64,7 @@ __weak __noinline int table_may_grow(__u32 table, __u32 index)
 	return READ_WORD(used[table]) < TABLE_SHARE * (size - READ_WORD(c->used[table]));
 }
 
-/* Counts `n` elements of the table more, or less, for the owner of the watch. */
+/* Adds `n`, which may be negative, to the element count of the table for the owner of the watch. */
 __weak __noinline int table_count(__u32 table, __u32 index, int n)
 {
 	struct control *c = control_get();
@@ -82,9 +82,9 @@ __weak __noinline int table_count(__u32 table, __u32 index, int n)
 }
 
 /*
- * Adds an element for the watch of slot `index`. 0 or the error of the update, of 32 bits, because
- * before Linux 6.4 the upper half of its result is garbage; -E2BIG too where the owner has its
- * share.
+ * Adds an element for the watch of slot `index`. Returns 0 or the error of the update. The error
+ * has 32 bits, because before Linux 6.4 the upper half of the result is garbage. -E2BIG also means
+ * that the owner has used up its share.
  */
 static __always_inline int table_add(void *map, __u32 table, __u32 index, const void *key,
 				     const void *value)
@@ -100,8 +100,8 @@ static __always_inline int table_add(void *map, __u32 table, __u32 index, const 
 }
 
 /*
- * Returns the element of the key, made as a copy of `fresh` when there is none. NULL without room:
- * *ret_error is the error of table_add then.
+ * Returns the element of the key. Creates it as a copy of `fresh` if there is none. Returns NULL
+ * without space; *ret_error is then the error of table_add.
  */
 static __always_inline void *table_get(void *map, __u32 table, __u32 index, const void *key,
 				       const void *fresh, int *ret_error)
@@ -115,7 +115,7 @@ static __always_inline void *table_get(void *map, __u32 table, __u32 index, cons
 	return bpf_map_lookup_elem(map, key);
 }
 
-/* Whether the update found no room for a reason that passes. */
+/* Returns whether the update failed for a temporary reason. */
 static __always_inline bool table_was_short(int error)
 {
 	return error != -E2BIG;

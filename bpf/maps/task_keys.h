@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* task_keys.h: the keys under which the maps hold a task: its process, its cgroup and its name. */
+/* task_keys.h: the keys of a task in the maps: its process, its cgroup and its name. */
 #ifndef TROCAR_BPF_MAPS_TASK_KEYS_H
 #define TROCAR_BPF_MAPS_TASK_KEYS_H
 
@@ -16,7 +16,7 @@ static __always_inline void task_keys_process(struct task_struct *task, struct p
 	ret_key->start_ns = task->group_leader->start_boottime;
 }
 
-/* The same of a thread-group leader, by one load less. */
+/* As task_keys_process, for a thread-group leader: saves one load. */
 static __always_inline void task_keys_leader(struct task_struct *leader,
 					     struct process_key *ret_key)
 {
@@ -32,23 +32,23 @@ static __always_inline __u64 task_keys_cgroup(struct task_struct *task)
 }
 
 /*
- * Reads the id of the cgroup2 group of `task` by a helper. Use it at a place that the verifier
- * reaches in several states: verifiers since 6.2 search the kernel's BTF by name, four times from
- * end to end, at each load of a pointer from a trusted one (btf_nested_type_is_trusted in
- * kernel/bpf/btf.c), and such loads were 42 % of the time of a load of all programs.
+ * Reads the id of the cgroup2 group of `task` with a helper. Use it in code that the verifier
+ * reaches in several states: at each load of a pointer from a trusted one, verifiers since 6.2
+ * search the kernel's BTF by name, four times from end to end (btf_nested_type_is_trusted in
+ * kernel/bpf/btf.c). Such loads took 42 % of the time to load all programs.
  */
 static __always_inline __u64 task_keys_read_cgroup(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
-/* Reads the start time of the process of `task` by a helper, as task_keys_read_cgroup does. */
+/* Reads the start time of the process of `task` with a helper, as task_keys_read_cgroup does. */
 static __always_inline __u64 task_keys_read_start(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, group_leader, start_boottime);
 }
 
-/* Sets the key of the process of `task` by helpers, as task_keys_read_cgroup does. */
+/* Sets the key of the process of `task` with helpers, as task_keys_read_cgroup does. */
 static __always_inline void task_keys_read_process(struct task_struct *task,
 						   struct process_key *ret_key)
 {
@@ -57,7 +57,7 @@ static __always_inline void task_keys_read_process(struct task_struct *task,
 	ret_key->start_ns = task_keys_read_start(task);
 }
 
-/* A name as key of the tries, aligned on the stack for its two words. */
+/* A thread name as a key of the tries, aligned on the stack for two 64-bit stores. */
 struct task_name {
 	__u32 pad;
 	struct comm_key key;
@@ -66,9 +66,9 @@ struct task_name {
 _Static_assert(__builtin_offsetof(struct task_name, key.comm) == 8, "comm is not aligned");
 
 /*
- * Copies the name of `task` by two loads to `name`, which is aligned for them: a helper costs as
- * much as all else of a test. The kernel pads the name with zeros (__set_task_comm), and no rule
- * compares bytes after the NUL.
+ * Copies the name of `task` by two loads to `ret_name`, which is aligned for them: a helper would
+ * cost as much as the rest of a test. The kernel pads the name with zeros (__set_task_comm), and no
+ * rule compares bytes after the NUL.
  */
 static __always_inline void task_keys_copy_name(struct task_struct *task, char *ret_name)
 {
@@ -86,7 +86,7 @@ static __always_inline void task_keys_name(struct task_struct *task, struct task
 	task_keys_copy_name(task, ret_name->key.comm);
 }
 
-/* Sets the name from kernel memory of any length. Returns false when it cannot be read. */
+/* Sets the name from a kernel string of any length. Returns false if it cannot be read. */
 static __always_inline bool task_keys_read_name(const char *comm, struct task_name *ret_name)
 {
 	__builtin_memset(ret_name, 0, sizeof(*ret_name));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * time_bucket.h: the steps in which times are counted: half octaves (QUEUE_BUCKETS), with the same
- * bounds whatever their number.
+ * time_bucket.h: the histogram buckets of times: half octaves (QUEUE_BUCKETS). A histogram with
+ * more buckets has the same bounds, and more at the end.
  */
 #ifndef TROCAR_BPF_MAPS_TIME_BUCKET_H
 #define TROCAR_BPF_MAPS_TIME_BUCKET_H
@@ -10,7 +10,7 @@
 
 #include "shared/abi/abi.h"
 
-/* Unit tests compile it for the host. */
+/* Unit tests compile this file for the host. */
 #if defined(__bpf__)
 #define TIME_BUCKET_CALL __attribute__((weak, noinline))
 #else
@@ -18,8 +18,8 @@
 #endif
 
 /*
- * Returns the element of `buckets` that a time of this length counts in. A global function: the
- * verifier checks it once, and follows one number behind each call instead of one for each element.
+ * Returns the index of the bucket, of `buckets`, that counts a time of `ns`. A global function: the
+ * verifier checks it once, and follows one number after each call instead of one per bucket.
  */
 TIME_BUCKET_CALL __u32 time_bucket_of(__u64 ns, __u32 buckets)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * cgroup.bpf.c: reports cgroups that are made, get their first process, lose their last one and are
- * removed, and keeps the entries of cgroups below watched ones. The kernel passes each tracepoint
- * the path below the root of the hierarchy (kernel/cgroup/cgroup.c, TRACE_CGROUP_PATH). Hierarchies
- * of cgroup v1 are ignored.
+ * cgroup.bpf.c: reports cgroups that are created, get their first process, lose their last one or
+ * are removed, and maintains the `watches` entries of cgroups below watched ones. The kernel passes
+ * each tracepoint the path below the root of the hierarchy (kernel/cgroup/cgroup.c,
+ * TRACE_CGROUP_PATH). The programs ignore hierarchies of cgroup v1.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -19,8 +19,8 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * The program that owns a scratch element. A program runs once at a time on a CPU, but another one
- * may interrupt it.
+ * The program that owns a scratch element. A program runs once at a time on a CPU, but another
+ * program may interrupt it.
  */
 enum scratch_owner { SCRATCH_MKDIR, SCRATCH_RMDIR, SCRATCH_POPULATED, SCRATCH_COUNT_ };
 
@@ -28,7 +28,7 @@ struct cgroup_scratch {
 	struct cgroup_key key;
 	__u32 pad;
 	struct event event;
-	char path[CGROUP_PATH_BYTES + 8]; /* the event's path[]: directly behind it */
+	char path[CGROUP_PATH_BYTES + 8]; /* the event's path[]: directly after it */
 };
 
 _Static_assert(__builtin_offsetof(struct cgroup_scratch, path) ==
@@ -53,8 +53,8 @@ static __always_inline bool is_watched(__u64 id)
 
 /*
  * Reads `path` into the scratch, as the path of the event and as the key of the tries. A path that
- * does not fit is cut and marked. Returns its bytes with the NUL; 0 when it cannot be read or lies
- * outside of the scope (scope.h).
+ * does not fit is cut and marked. Returns its length with the NUL; 0 if it cannot be read or is
+ * outside the scope (scope.h).
  */
 static __always_inline __u32 read_path(struct cgroup_scratch *s, const char *path)
 {
@@ -75,7 +75,7 @@ static __always_inline __u32 read_path(struct cgroup_scratch *s, const char *pat
 	return n;
 }
 
-/* Returns the longest prefix of a rule that holds the path from read_path, or NULL. */
+/* Returns the rule with the longest prefix of the path from read_path, or NULL. */
 static __always_inline struct rule_value *find_path_rule(const struct cgroup_scratch *s,
 							 const struct control *c)
 {
@@ -84,7 +84,7 @@ static __always_inline struct rule_value *find_path_rule(const struct cgroup_scr
 	return bpf_map_lookup_elem(&cgroups_a, &s->key);
 }
 
-/* Sets all of the event but its path, and puts it into the ring. */
+/* Sets all members of the event except its path, and puts it into the ring. */
 static __always_inline void put_cgroup_event(struct cgroup_scratch *s, __u32 kind, __u64 id,
 					     const struct control *c,
 					     const struct rule_value *value)
@@ -109,8 +109,8 @@ static __always_inline void put_cgroup_event(struct cgroup_scratch *s, __u32 kin
 }
 
 /*
- * Returns the scratch element of the program when `cgroup` is of cgroup2 and the consumer has
- * rules, else NULL.
+ * Returns the scratch element of the program if `cgroup` is in cgroup2 and the consumer has rules;
+ * else NULL.
  */
 static __always_inline struct cgroup_scratch *find_scratch(struct cgroup *cgroup,
 							   const struct control *c, __u32 owner)
@@ -181,8 +181,8 @@ int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populate
 }
 
 /*
- * Puts the entries of all cgroups right, parents before children. The consumer reads it when a
- * watch has come or gone; it writes nothing.
+ * Corrects the `watches` entries of all cgroups, parents before children. The consumer reads this
+ * iterator after it adds or removes a watch. The iterator writes nothing to its reader.
  */
 SEC("iter/cgroup")
 int watch_tree(struct bpf_iter__cgroup *ctx)

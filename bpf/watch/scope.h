@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scope.h: decides which cgroups the programs may look at. Root gives the prefixes on the loader's
- * command line and the consumer may only read them: nothing that the consumer writes into
- * `watches`, `targets` or the rules leads outside of them. Without prefixes every cgroup is allowed
- * and nothing is tested.
+ * scope.h: decides which cgroups the programs may read. Root passes the prefixes on the loader's
+ * command line, and the consumer may only read them: no value that the consumer writes into
+ * `watches`, `targets` or the rules gives access outside of them. Without prefixes every cgroup is
+ * allowed and nothing is tested.
  */
 #ifndef TROCAR_BPF_WATCH_SCOPE_H
 #define TROCAR_BPF_WATCH_SCOPE_H
@@ -18,13 +18,15 @@
 #include "bpf/kernel/kernel.h"
 #include "bpf/maps/maps.h"
 
-#define SCOPE_LEVELS   32 /* of a path that are compared; a prefix has no more levels than bytes */
+#define SCOPE_LEVELS   32   /* compared levels of a path; a prefix has no more levels than bytes */
 #define SCOPE_VERDICTS 4096 /* cgroups with a cached answer */
 
-/* The loader sets it before it loads: when 0, the verifier removes the test from the programs. */
+/*
+ * The loader sets it before it loads the programs: if 0, the verifier removes the test from them.
+ */
 const volatile __u32 scoped __weak = 0;
 
-/* Private: the answer by cgroup id. An id is never used again, and a cgroup keeps its path. */
+/* Private: the answer by cgroup id. An id is never reused, and a cgroup keeps its path. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, SCOPE_VERDICTS);
@@ -32,7 +34,7 @@ struct {
 	__type(value, __u32);
 } scope_verdicts __weak SEC(".maps");
 
-/* A path under construction: a name may end behind the last byte of the key. */
+/* A path under construction: a name may end after the last byte of the key. */
 struct scope_path {
 	struct cgroup_key key;
 	char rest[CGROUP_PREFIX_BYTES + 1];
@@ -45,7 +47,7 @@ struct {
 	__type(value, struct scope_path);
 } scope_paths __weak SEC(".maps");
 
-/* Returns true when the path of `bytes` bytes in `key` begins with one of the prefixes. */
+/* Returns true if the path of `bytes` bytes in `key` begins with one of the prefixes. */
 static __always_inline bool scope_holds(struct cgroup_key *key, __u32 bytes)
 {
 	key->prefix_bits = 8 * bytes;
@@ -53,7 +55,7 @@ static __always_inline bool scope_holds(struct cgroup_key *key, __u32 bytes)
 }
 
 /*
- * Builds the path of `cgroup` from the names of its ancestors. Returns true when it begins with one
+ * Builds the path of `cgroup` from the names of its ancestors. Returns true if it begins with one
  * of the prefixes.
  */
 static __noinline bool compare_path(struct cgroup *cgroup)
@@ -91,7 +93,7 @@ static __noinline bool compare_path(struct cgroup *cgroup)
 	return scope_holds(&p->key, at);
 }
 
-/* Returns true when the programs may look at the cgroup. */
+/* Returns true if the programs may read the cgroup. */
 static __always_inline bool scope_allows(struct cgroup *cgroup)
 {
 	const __u32 *known;
@@ -109,7 +111,7 @@ static __always_inline bool scope_allows(struct cgroup *cgroup)
 	return verdict;
 }
 
-/* The same for the cgroup of `task`. */
+/* As scope_allows, for the cgroup of `task`. */
 static __always_inline bool scope_allows_task(struct task_struct *task)
 {
 	return !scoped || scope_allows(BPF_CORE_READ(task, cgroups, dfl_cgrp));

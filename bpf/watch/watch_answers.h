@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * watch_answers.h: which watch a cgroup has, for programs that ask at every switch or wake-up of
- * the machine. The same few cgroups follow each other there, and a lookup in `watches` takes as
- * long as the rest of such a program: so each CPU keeps the last answers, for as long as the
- * kernel's jiffies stand still, which is 1 to 10 ms. A cgroup's id is never used again.
+ * watch_answers.h: caches which watch a cgroup has, for programs that run at every context switch
+ * or wake-up on the host. A few cgroups alternate there, and a lookup in `watches` takes as long as
+ * the rest of such a program. So each CPU keeps its last answers for one jiffy, 1 to 10 ms. A
+ * cgroup id is never reused.
  */
 #ifndef TROCAR_BPF_WATCH_WATCH_ANSWERS_H
 #define TROCAR_BPF_WATCH_WATCH_ANSWERS_H
@@ -16,16 +16,19 @@
 
 struct watch_answer {
 	__u64 cgroup_id;
-	__u64 jiffy; /* until when it holds */
-	__u32 slot;  /* plus 1; 0: it has no watch */
+	__u64 jiffy; /* the jiffy in which the answer is valid */
+	__u32 slot;  /* plus 1; 0: no watch */
 	__u32 pad;
 };
 
 struct watch_answers {
 	struct watch_answer of[WATCH_ANSWERS];
-	__u64 beat_jiffy; /* until when `stale` holds */
+	__u64 beat_jiffy; /* the jiffy in which `stale` is valid */
 	__u32 stale;
-	/* When the clock was read last for a wake-up, and since when in vain (long_wait.h). */
+	/*
+	 * For long_wait.h: clock reads that found a short wait, when the clock was last read, and
+	 * the begin of the window that `asked` counts in.
+	 */
 	__u32 asked;
 	__u64 clock_jiffy, clock_ns, window_ns;
 };
@@ -45,14 +48,14 @@ static __always_inline struct watch_answers *watch_answers_get(void)
 	return bpf_map_lookup_elem(&watch_answers, &zero);
 }
 
-/* Asks again for all cgroups from now on. */
+/* Invalidates all cached answers. */
 static __always_inline void watch_answers_forget(struct watch_answers *answers)
 {
 	for (int i = 0; i < WATCH_ANSWERS; i++)
 		answers->of[i].jiffy = 0;
 }
 
-/* Out of line: its key needs no room on the caller's stack. */
+/* Out of line, because its key needs space that the caller's stack does not have. */
 static __noinline int watch_answers_ask(struct watch_answer *known, __u64 cgroup_id, __u64 jiffy)
 {
 	__u32 index;
@@ -63,7 +66,7 @@ static __noinline int watch_answers_ask(struct watch_answer *known, __u64 cgroup
 	return 0;
 }
 
-/* As watch_lookup, at most a jiffy old. */
+/* As watch_lookup, with an answer that is at most a jiffy old. */
 static __always_inline bool watch_answers_find(struct watch_answers *answers, __u64 cgroup_id,
 					       __u32 *ret_index)
 {
@@ -76,7 +79,7 @@ static __always_inline bool watch_answers_find(struct watch_answers *answers, __
 	return known->slot;
 }
 
-/* As watch_lookup_is_stale, at most a jiffy old. */
+/* As watch_lookup_is_stale, with an answer that is at most a jiffy old. */
 static __always_inline bool watch_answers_is_stale(struct watch_answers *answers,
 						   const struct control *c)
 {

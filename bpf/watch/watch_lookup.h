@@ -8,7 +8,7 @@
 #include "bpf/maps/maps.h"
 
 /*
- * Finds the slot of the nearest watch at or above `cgroup`. Returns false when there is none. Sets
+ * Finds the slot of the nearest watch at or above `cgroup`. Returns false if there is none. Sets
  * the output in any case, because the verifier demands it.
  */
 static __always_inline bool watch_lookup(__u64 cgroup, __u32 *ret_index)
@@ -22,7 +22,9 @@ static __always_inline bool watch_lookup(__u64 cgroup, __u32 *ret_index)
 	return true;
 }
 
-/* Sets *index to the slot of the next watch around that of `slot`. False when there is none. */
+/*
+ * Sets *index to the slot of the next watch around that of `slot`. Returns false if there is none.
+ */
 static __always_inline bool watch_lookup_outer(const struct slot *slot, __u32 *index)
 {
 	__u32 outer = READ_WORD(slot->outer);
@@ -32,7 +34,7 @@ static __always_inline bool watch_lookup_outer(const struct slot *slot, __u32 *i
 }
 
 /*
- * The dead-man switch: returns true when the heartbeat is stale. A heartbeat too far ahead of `now`
+ * The dead-man switch: returns true if the heartbeat is stale. A heartbeat too far ahead of `now`
  * counts as stale too: a consumer that ends must not leave one that stays valid for ever.
  */
 static __always_inline bool watch_lookup_is_stale(const struct control *c, __u64 now)

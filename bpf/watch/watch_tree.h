@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * watch_tree.h: enters the descendants of watched cgroups into `watches`, so that a tick finds its
- * watch by one lookup of its own cgroup. A new cgroup takes over its parent's entry; a walk of the
- * hierarchy puts all of them right when a watch has come or gone. The kernel calls both with
+ * watch by one lookup of its own cgroup. A new cgroup inherits its parent's entry. A walk of the
+ * hierarchy corrects all entries after a watch is added or removed. The kernel calls both with
  * cgroup_mutex held (cgroup_mkdir and cgroup_rmdir of kernel/cgroup/cgroup.c, cgroup_iter_seq_start
  * of kernel/bpf/cgroup_iter.c), so they exclude each other, and no cgroup is missed.
  */
@@ -18,12 +18,12 @@
 #include "bpf/maps/maps.h"
 
 /*
- * How many descendants may have an entry: the loader leaves room for the watched cgroups
+ * Maximum number of descendants with an entry. The loader leaves space for the watched cgroups
  * themselves.
  */
 const volatile __u32 watch_room __weak = SLOTS_DEFAULT * (WATCH_CGROUPS - 1);
 
-/* Private: how many have one. */
+/* Private: the number of descendants with an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -38,7 +38,7 @@ static __always_inline __u32 *watch_tree_entered(void)
 	return bpf_map_lookup_elem(&watch_entered, &zero);
 }
 
-/* Returns the entry that the descendants of the parent of `cgroup` take over, or NULL. */
+/* Returns the entry that `cgroup` and its siblings inherit from their parent, or NULL. */
 static __always_inline const struct watch_entry *watch_tree_above(struct cgroup *cgroup)
 {
 	struct cgroup_subsys_state *parent = BPF_CORE_READ(cgroup, self.parent);
@@ -52,7 +52,7 @@ static __always_inline const struct watch_entry *watch_tree_above(struct cgroup 
 	return entry && !(READ_WORD(entry->flags) & WATCH_ALONE) ? entry : 0;
 }
 
-/* Counts a cgroup that the watch of slot `index` and those around it do not get. */
+/* Counts a cgroup that the watch of slot `index` and the watches around it do not cover. */
 static __always_inline void leave_out(__u32 index)
 {
 	__u32 nearest = index;
@@ -86,7 +86,7 @@ static __always_inline void watch_tree_enter(__u64 id, const struct watch_entry 
 	++*entered;
 }
 
-/* Deletes the entry of a cgroup; `entry` is its own. */
+/* Deletes the entry of cgroup `id`; `entry` is that entry. */
 static __always_inline void watch_tree_delete(__u64 id, const struct watch_entry *entry)
 {
 	__u32 *entered = watch_tree_entered();
@@ -97,8 +97,8 @@ static __always_inline void watch_tree_delete(__u64 id, const struct watch_entry
 }
 
 /*
- * Sets the watch around that of a watched cgroup, and counts the cgroup for the first watch that is
- * too far out to get its samples.
+ * Sets the watch around that of a watched cgroup. If more than WATCHES_NESTED watches are nested,
+ * counts the cgroup for the first one that is too far out to get its samples.
  */
 static __always_inline void set_outer(const struct watch_entry *entry,
 				      const struct watch_entry *above)
@@ -122,8 +122,8 @@ static __always_inline void set_outer(const struct watch_entry *entry,
 }
 
 /*
- * Keeps the entry of a cgroup below a watch, where there is room after those that the walk has met
- * before it: it has entered others that came first, and it must not take the room of watched
+ * Keeps the entry of a cgroup below a watch if there is space. The walk counts anew: it may have
+ * entered other cgroups before this one, and descendants must not take the space of watched
  * cgroups.
  */
 static __always_inline void keep_below(__u64 id, struct watch_entry *entry,
@@ -142,7 +142,7 @@ static __always_inline void keep_below(__u64 id, struct watch_entry *entry,
 	++*entered;
 }
 
-/* Puts the entry of one cgroup right. The walk has done so with that of its parent. */
+/* Corrects the entry of one cgroup. The walk has already corrected that of its parent. */
 static __always_inline void watch_tree_visit(struct cgroup *cgroup)
 {
 	__u64 id = BPF_CORE_READ(cgroup, kn, id);
