@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * account.bpf.c: time accounts of the threads of watched cgroups: how long each of them ran, waited
- * for a CPU, and waited for each kind of thing. One program is attached for the length of a session
- * and runs at every context switch of the machine: its first test is one hash lookup. One iterator
- * reads the accounts, and enters the threads that sleep since before the session.
+ * account.bpf.c: time accounts of the threads of watched cgroups: how long each thread ran, waited
+ * for a CPU, and waited for each kind of object. One program is attached for the duration of a
+ * session and runs at every context switch on the host: its first test is one hash lookup. One
+ * iterator reads the accounts, and adds the threads that have slept since before the session.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -22,17 +22,17 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* How far CLOCK_MONOTONIC is ahead of the scheduler's clock, as the last switches found it. */
+/* Difference of CLOCK_MONOTONIC and the scheduler's clock, as of the last switches. */
 static __s64 clock_offset_ns;
 
 #define OFFSET_DRIFT_NS 50000
 
-/* Tries to read an account that is not being written. */
+/* Maximum attempts to copy an account without a concurrent write. */
 #define READ_TRIES 8
 
 /*
- * Notes how the clocks differ: both have the moment at which the thread came to its CPU. It stores
- * seldom, because all CPUs read the word.
+ * Records the difference of the clocks: both have the time at which the thread got its CPU. It
+ * stores seldom, because all CPUs read the word.
  */
 static __always_inline void note_offset(const struct task_struct *task, __u64 since_ns)
 {
@@ -42,7 +42,10 @@ static __always_inline void note_offset(const struct task_struct *task, __u64 si
 		clock_offset_ns = offset_ns;
 }
 
-/* Whether a session runs on the watch of the slot, or on one around it. */
+/*
+ * Returns whether a session runs on the watch of the slot, or on one around it. `reads`: called by
+ * the iterator, which uses slot.session instead of slot.state.
+ */
 static __always_inline bool is_captured(__u32 index, bool reads)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
@@ -59,8 +62,8 @@ static __always_inline bool is_captured(__u32 index, bool reads)
 }
 
 /*
- * Counts that a thread without an account left its CPU; with `ended` that it ends, and never had
- * one. `error` is that of the table. A global function: the verifier checks it once.
+ * Counts a thread without an account that left its CPU. `ended`: the thread ends and never had an
+ * account. `error` is the error of the table. A global function: the verifier checks it once.
  */
 __noinline int account_count_lost(__u32 index, __u32 ended, int error)
 {
@@ -81,8 +84,8 @@ __noinline int account_count_lost(__u32 index, __u32 ended, int error)
 }
 
 /*
- * Returns the account of `task` in this watch, made when need be; NULL: it gets none, or there is
- * no room, with the error of the table.
+ * Returns the account of `task` in this watch, and creates it if it is missing. NULL if the task
+ * gets none, or if the table has no space; *ret_error is then the error of the table.
  */
 static __always_inline struct thread_times *find_account(struct task_struct *task,
 							 const struct account_key *key, __u32 index,
@@ -100,9 +103,9 @@ static __always_inline struct thread_times *find_account(struct task_struct *tas
 }
 
 /*
- * Adds the time until now to the account of the current thread, which leaves the CPU, and sets its
- * next wait. It came to this CPU at cpu->since_ns; 0: before the program was attached. A global
- * function: the verifier checks it once, and not for each place of an account.
+ * Adds the time until now to the account of the current thread, which leaves the CPU, and sets the
+ * kind of its next wait. The thread got this CPU at cpu->since_ns; 0: before the program was
+ * attached. A global function: the verifier checks it once, and not for each place of an account.
  */
 __noinline int account_close(struct thread_times *t, const struct account_cpu *cpu, __u64 now_ns,
 			     __u32 state)
@@ -120,7 +123,7 @@ __noinline int account_close(struct thread_times *t, const struct account_cpu *c
 	delay_ns = task->sched_info.run_delay;
 	account_split_time(a, now_ns, since_ns ? now_ns - since_ns : 0, delay_ns - a->waited_ns,
 			   &split);
-	/* A thread that was met on a CPU waited for it before its account. */
+	/* A thread that was first seen on a CPU waited for it before its account began. */
 	if (since_ns && a->first_ns < since_ns)
 		account_queue_add(cpu, task, a->slot, split.queue_ns, &t->queue);
 	else
@@ -133,7 +136,7 @@ __noinline int account_close(struct thread_times *t, const struct account_cpu *c
 	return 0;
 }
 
-/* The thread leaves the CPU, and with TASK_DEAD for ever. */
+/* Handles a thread that leaves the CPU. With TASK_DEAD it does so for the last time. */
 static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 				     const struct account_cpu *cpu, __u64 now_ns,
 				     unsigned int state)
@@ -159,7 +162,7 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 			account_count_lost(index, dead, error);
 		return 0;
 	}
-	/* As the scheduler counts (bpf/cpu/switch.bpf.c). */
+	/* Counted as in the scheduler (bpf/cpu/switch.bpf.c). */
 	if (state)
 		t->account.switches.voluntary++;
 	else
@@ -173,9 +176,9 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 }
 
 /*
- * Notes of which cgroup and watch the task is that comes to the CPU. Tasks of one cgroup mostly
- * share their css_set: where the one before had the same in this jiffy nothing is asked. The idle
- * task has no watch: on hybrid hosts the root cgroup has.
+ * Records the cgroup and the watch of the task that gets the CPU. Tasks of one cgroup mostly share
+ * their css_set: if the previous task had the same one in this jiffy, nothing is looked up. The
+ * idle task has no watch, although its root cgroup is watched on hybrid hosts.
  */
 static __always_inline void note_cgroup(struct account_cpu *cpu, struct watch_answers *answers,
 					struct task_struct *task)
@@ -192,7 +195,7 @@ static __always_inline void note_cgroup(struct account_cpu *cpu, struct watch_an
 	cpu->slot = set && watch_answers_find(answers, cpu->cgroup_id, &index) ? index + 1 : 0;
 }
 
-/* Notes the next thread of the CPU; `now_ns` 0: the time has not been read yet. */
+/* Records the next thread of the CPU. `now_ns` 0: the clock has not been read yet. */
 static __always_inline void come_to_cpu(struct account_cpu *cpu, struct watch_answers *answers,
 					struct task_struct *prev, struct task_struct *task,
 					__u64 now_ns)
@@ -214,8 +217,8 @@ static __always_inline void come_to_cpu(struct account_cpu *cpu, struct watch_an
 }
 
 /*
- * Begins anew, for there were switches that the program has not seen, or a session begins or ends:
- * which watch the thread that leaves has is asked again.
+ * Starts again, because the program missed switches, or because a session begins or ends. Looks up
+ * the watch of the leaving thread again.
  */
 static __noinline int meet_cpu(struct account_cpu *cpu, struct watch_answers *answers,
 			       struct task_struct *prev)
@@ -237,9 +240,9 @@ static __noinline int meet_cpu(struct account_cpu *cpu, struct watch_answers *an
 }
 
 /*
- * `state` is that of the task when the scheduler looked; a task that is preempted was runnable,
- * whatever state it had set already (bpf/cpu/switch.bpf.c). Which watch the task has was asked when
- * it came; the CPU keeps the last answers (watch_answers.h).
+ * `state` is the copy that the scheduler made. A preempted task was runnable, whatever state it had
+ * already set (bpf/cpu/switch.bpf.c). The watch of a task is looked up when it gets the CPU; each
+ * CPU keeps the last answers (watch_answers.h).
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
@@ -263,8 +266,8 @@ int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task
 }
 
 /*
- * Copies an account that another CPU may write: its times show when the copy is one of them.
- * Returns 1 then, else 0. A global function: the verifier checks it once.
+ * Copies an account that another CPU may be writing: the sum of its times shows whether the copy is
+ * consistent. Returns 1 if it is, else 0. A global function: the verifier checks it once.
  */
 __noinline int account_copy(const struct time_account *from, struct time_account *to)
 {
@@ -283,7 +286,7 @@ __noinline int account_copy(const struct time_account *from, struct time_account
 	return 0;
 }
 
-/* Returns since when `task` is on the CPU that it runs on; 0: it is not known. */
+/* Returns when `task` got the CPU that it runs on; 0: unknown. */
 static __always_inline __u64 find_arrival(struct task_struct *task)
 {
 	const struct account_cpu *cpu;
@@ -294,7 +297,7 @@ static __always_inline __u64 find_arrival(struct task_struct *task)
 	return cpu && READ_WORD(cpu->task) == (__u64)task ? READ_WORD(cpu->since_ns) : 0;
 }
 
-/* Adds the open interval to the copy: the time since the thread last left a CPU. */
+/* Adds the open interval, since the thread last left a CPU, to the copy. */
 static __always_inline void add_open(struct account_head *record, struct task_struct *task,
 				     __u64 now_ns)
 {
@@ -317,9 +320,9 @@ static __always_inline void add_open(struct account_head *record, struct task_st
 }
 
 /*
- * Returns the account of a thread, made when the switches have not met it: it sleeps or runs since
- * before, or was born and has not left its CPU yet. Its state is read once it is entered: what it
- * does from then on the switches see.
+ * Returns the account of a thread. Creates it if the switches have not seen the thread: it has
+ * slept or run since before the program was attached, or it is new and has not left its CPU yet.
+ * Its state is read after the account exists: the switches see every later change.
  */
 static __always_inline struct thread_times *meet_thread(struct task_struct *task,
 							const struct account_key *key, __u32 index,
@@ -345,10 +348,10 @@ static __always_inline struct thread_times *meet_thread(struct task_struct *task
 	return t;
 }
 
-/* Queues of a thread that has none. */
+/* For a thread that has no queue record. */
 static const struct thread_queue no_queue;
 
-/* Of no thread. */
+/* A record of no thread. */
 static const struct account_record no_record;
 
 /* Ends the reader's read(2) after each ACCOUNTS_PAUSE tasks (shared/abi/account_abi.h). */
@@ -361,9 +364,9 @@ static __always_inline void pause_accounts(struct seq_file *seq, __u64 number)
 }
 
 /*
- * Lists the accounts of all threads that sessions run on, until now, and enters those that have
- * none. Read at the begin of a session and at its end. An ended thread is in the map alone. A
- * record is written in two parts: whole it has no room on the stack.
+ * Lists the accounts of all threads in sessions, until now, and creates missing ones. The consumer
+ * reads it at the begin and at the end of a session. An ended thread has its account only in the
+ * map. A record is written in two parts, because a whole one does not fit the stack.
  */
 SEC("iter/task")
 int account_threads(struct bpf_iter__task *ctx)

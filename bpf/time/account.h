@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account.h: the time account of a thread, written when the thread leaves a CPU. By then it is
- * known when it came to that CPU, and the scheduler itself keeps how long a task has waited for one
- * (sched_info.run_delay); what is left of the time since it left a CPU before is the wait that it
- * went into. So one hook is enough, and wake-ups cost nothing.
+ * account.h: the time account of a thread, written when the thread leaves a CPU. At that time it is
+ * known when the thread got that CPU, and the scheduler itself counts how long a task has waited
+ * for a CPU (sched_info.run_delay). The rest of the time since the thread last left a CPU is the
+ * wait that it went to sleep for. So one hook is enough, and wake-ups cost nothing.
  */
 #ifndef TROCAR_BPF_TIME_ACCOUNT_H
 #define TROCAR_BPF_TIME_ACCOUNT_H
@@ -30,7 +30,7 @@ struct {
 	__type(value, struct slot_accounts);
 } account_losses SEC(".maps");
 
-/* Private: from `from_ns` on the CPU had threads of one cgroup, until the next stretch. */
+/* Private: from `from_ns` until the next interval, the CPU ran threads of one cgroup. */
 struct account_stretch {
 	__u64 cgroup_id; /* 0: it was idle */
 	__u64 from_ns;
@@ -39,33 +39,35 @@ struct account_stretch {
 #define STRETCHES 128
 
 #define MIX_CGROUPS 4
-#define MIX_NS	    1000000 /* at least */
+#define MIX_NS	    1000000 /* minimum length of a mix */
 #define MIXES	    128
 
-/* Private: how a CPU was divided before its stretches: from `from_ns` on, until the next mix. */
+/*
+ * Private: how the time of a CPU before its recorded intervals was divided, from `from_ns` until
+ * the next mix.
+ */
 struct account_mix {
 	__u64 from_ns;
 	__u64 cgroup_id[MIX_CGROUPS];
-	__u64 ns[MIX_CGROUPS]; /* 0: no cgroup */
+	__u64 ns[MIX_CGROUPS]; /* 0: unused entry */
 };
 
-/* Private: the thread that came to a CPU last, and which cgroups had that CPU before. */
+/* Private: the thread that got the CPU last, and the cgroups that had the CPU before. */
 struct account_cpu {
 	__u64 task;	   /* address of its struct task_struct */
-	__u64 since_ns;	   /* when it came; 0: it is of no watch, and was not asked for */
-	__u64 queued_from; /* sched_info.last_queued of it then: since when it waited for this CPU
-			    */
-	__u64 cgroup_id;   /* of it; 0: it is the idle task */
-	__u64 set;	   /* its css_set; 0: it is the idle task */
-	__u64 set_jiffy;   /* until when slot and cgroup_id hold for that set */
-	__u64 jiffy;	   /* until when ahead_ns holds (account_clock.h) */
-	__u64 followed_ns; /* when ahead_ns was found; 0: never */
-	__s64 ahead_ns;	   /* how far CLOCK_MONOTONIC is ahead of the scheduler's clock */
-	__u32 slot;	   /* of its watch, plus 1; 0: it has none */
-	__u32 reading;	   /* account_readings then */
-	__u32 last;	   /* number of the last stretch */
-	__u32 stretches;   /* how many are known, at most STRETCHES */
-	__u32 last_mix, mixes; /* likewise */
+	__u64 since_ns;	   /* when it got the CPU; 0: it has no watch, so the clock was not read */
+	__u64 queued_from; /* its sched_info.last_queued then: begin of its wait for this CPU */
+	__u64 cgroup_id;   /* its cgroup; 0: the idle task */
+	__u64 set;	   /* its css_set; 0: the idle task */
+	__u64 set_jiffy;   /* the jiffy in which slot and cgroup_id are valid for that set */
+	__u64 jiffy;	   /* the jiffy in which ahead_ns is valid (account_clock.h) */
+	__u64 followed_ns; /* when ahead_ns was computed; 0: never */
+	__s64 ahead_ns;	   /* CLOCK_MONOTONIC minus the scheduler's clock */
+	__u32 slot;	   /* of its watch, plus 1; 0: no watch */
+	__u32 reading;	   /* value of account_readings then */
+	__u32 last;	   /* number of the last interval */
+	__u32 stretches;   /* number of known intervals, at most STRETCHES */
+	__u32 last_mix, mixes; /* the last and the number of mixes, at most MIXES */
 	struct account_stretch stretch[STRETCHES];
 	struct account_mix mix[MIXES];
 };
@@ -78,8 +80,8 @@ struct {
 } account_cpus SEC(".maps");
 
 /*
- * Private: what account_enter puts into the table, since it is too large for the stack. The first
- * element is of the switches, the other one of the iterator, which a switch may interrupt.
+ * Private: the new account that account_enter inserts, which is too large for the stack. The first
+ * element is for the switch program, the second one for the iterator, which a switch may interrupt.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -88,21 +90,21 @@ struct {
 	__type(value, struct thread_times);
 } account_fresh SEC(".maps");
 
-/* The last number that an ended account got (account_key.ended). */
+/* The next number for an ended account (account_key.ended). */
 static __u32 account_ended;
 
 /*
- * Grows with each reading of the iterator, which begins and ends a session: which watch a thread
- * has must be asked again then.
+ * Incremented at each pass of the iterator, which begins or ends a session: then the watch of each
+ * thread must be looked up again.
  */
 static __u32 account_readings;
 
-/* How the time since account.since_ns splits up. The three are its sum. */
+/* The parts of the time since account.since_ns. Their sum is that time. */
 struct account_split {
 	__u64 running_ns, queue_ns, rest_ns;
 };
 
-/* Returns the smaller one, and 0 instead of a negative number. */
+/* Returns the smaller value, or 0 if `ns` is negative. */
 static __always_inline __u64 clamp_ns(__u64 ns, __u64 most_ns)
 {
 	if ((__s64)ns < 0)
@@ -110,7 +112,10 @@ static __always_inline __u64 clamp_ns(__u64 ns, __u64 most_ns)
 	return ns < most_ns ? ns : most_ns;
 }
 
-/* Splits the time by the scheduler's notes about a thread: for so long it ran, and waited. */
+/*
+ * Splits the time since account.since_ns by the scheduler's data about the thread: `running_ns` on
+ * a CPU and `queue_ns` waiting for one. Both are limited to that time.
+ */
 static __always_inline void account_split_time(const struct time_account *a, __u64 now_ns,
 					       __u64 running_ns, __u64 queue_ns,
 					       struct account_split *ret_split)
@@ -125,12 +130,12 @@ static __always_inline void account_split_time(const struct time_account *a, __u
 	ret_split->rest_ns = all_ns - ret_split->queue_ns;
 }
 
-/* Adds the parts to the account. The time of a preempted thread has no third one. */
+/* Adds the parts to the account. The rest_ns of a preempted thread is 0. */
 static __always_inline void account_add(struct time_account *a, const struct account_split *split)
 {
 	__u64 kind = a->kind;
 
-	/* Of 64 bits: the verifier of 6.1 forgets the bound of a copy of 32. */
+	/* 64 bits: the verifier of 6.1 forgets the bound of a 32-bit copy. */
 	asm volatile("" : "+r"(kind));
 	a->part_ns[ACCOUNT_RUNNING] += split->running_ns;
 	a->part_ns[ACCOUNT_QUEUE] += split->queue_ns;
@@ -144,7 +149,10 @@ static __always_inline void account_add(struct time_account *a, const struct acc
 	}
 }
 
-/* Whether the session takes no such thread: kernel threads, or a process that matches no rule. */
+/*
+ * Returns whether the session excludes the thread: a kernel thread, or a process that matches no
+ * rule.
+ */
 static __noinline bool account_leaves_out(struct task_struct *task, __u32 index)
 {
 	const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -165,7 +173,10 @@ static __noinline bool account_leaves_out(struct task_struct *task, __u32 index)
 	return !match.matched;
 }
 
-/* Keeps an account that goes on no more under a number of its own: its place is needed. */
+/*
+ * Moves an account that ends to a key with its own number, because the tid's element is needed for
+ * another one.
+ */
 static __noinline void account_retire(const struct account_key *key, struct thread_times *t,
 				      __u32 flags)
 {
@@ -179,8 +190,8 @@ static __noinline void account_retire(const struct account_key *key, struct thre
 }
 
 /*
- * Enters the thread with an account from `since_ns` on; 0: from its birth, because it has not left
- * a CPU yet. Returns NULL where there is no room, with the error of the table.
+ * Creates the account of the thread from `since_ns` on; 0: from its birth, because it has not left
+ * a CPU yet. Returns NULL if the table has no space; *ret_error is then the error of the table.
  */
 static __noinline struct thread_times *account_enter(struct task_struct *task, __u32 index,
 						     __u64 since_ns, __u32 reads, int *ret_error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account_calls.h: how long threads waited in which system call. No hook on system calls: the
- * number stands in the registers that a thread has saved when it goes to sleep.
+ * account_calls.h: sums the waits of threads by system call. It needs no hook on system calls: the
+ * number is in the registers that a thread has saved when it goes to sleep.
  */
 #ifndef TROCAR_BPF_TIME_ACCOUNT_CALLS_H
 #define TROCAR_BPF_TIME_ACCOUNT_CALLS_H
@@ -33,8 +33,8 @@ static __always_inline void note_longest(struct call_waits *waits, __u64 wait_ns
 static const struct call_waits no_call_waits;
 
 /*
- * Counts a wait that found no room, in the watch and those around it. It and the next one are
- * global functions: the verifier checks them once.
+ * Counts a wait that was lost because the table had no space, in the slot's watch and in the
+ * watches around it. This function and the next one are global: the verifier checks each once.
  */
 __noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
 {
@@ -54,7 +54,7 @@ __noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
 	return 0;
 }
 
-/* Counts a wait of the current thread in the system call of its account, which is over. */
+/* Counts a wait of the current thread that is over, in the system call of its account. */
 __noinline int account_calls_add(const struct time_account *a, __u64 wait_ns)
 {
 	__u32 bucket = time_bucket(wait_ns);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account_clock.h: what time it is at a context switch. The scheduler has read its clock for the
- * very switch and keeps it in the CPU's run queue, to which a task leads by plain loads; to read
- * CLOCK_MONOTONIC takes longer than all else in a program of the switches. So that is read once in
- * a jiffy, to follow how far it is ahead.
+ * account_clock.h: returns the time of a context switch. The scheduler has just read its clock for
+ * this switch and stores it in the CPU's run queue, which a task leads to by plain loads. Reading
+ * CLOCK_MONOTONIC takes longer than all the rest of the switch program. So that clock is read once
+ * per jiffy, to follow how far it is ahead.
  */
 #ifndef TROCAR_BPF_TIME_ACCOUNT_CLOCK_H
 #define TROCAR_BPF_TIME_ACCOUNT_CLOCK_H
@@ -17,13 +17,16 @@
 #include "bpf/kernel/kernel_cast.h"
 #include "bpf/time/account.h"
 
-/* The clocks drift apart by less than 1 ns in 1 << so many. NTP does so by 1 in 2000 at most. */
+/*
+ * The clocks drift apart by less than 1 ns in (1 << CLOCK_DRIFT_SHIFT) ns. The limit of NTP is 1 in
+ * 2000.
+ */
 #define CLOCK_DRIFT_SHIFT 10
 
 /*
- * Follows how far CLOCK_MONOTONIC is ahead of the scheduler's clock, which was read `clock` ns ago
- * or somewhat more: a hypervisor may have taken the CPU in between. So the result is too much by
- * some time, and the least value that the drift allows is right.
+ * Updates how far CLOCK_MONOTONIC is ahead of the scheduler's clock. `clock` was read a short time
+ * ago, or longer if a hypervisor took the CPU in between. So the measured difference is too large
+ * by an unknown time, and the smallest value that the drift allows is correct.
  */
 static __noinline int account_clock_follow(struct account_cpu *cpu, __u64 clock, __u64 jiffy)
 {

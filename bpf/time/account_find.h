@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account_find.h: where the time account of a thread is. A lookup in a hash is two calls into the
- * kernel, and takes a third of the cost of a switch; one in an array is none. So an array stands
- * before the hash, in which a thread has the element of its tid when it comes first to it: most
- * services have fewer threads that switch often, and their tids follow each other.
+ * account_find.h: finds the time account of a thread. A lookup in a hash map is two calls into the
+ * kernel and takes a third of the cost of a switch; a lookup in an array is no call. So an array is
+ * used as a cache in front of the hash map: the first thread that uses an element, by its tid, owns
+ * it. Most services have fewer threads that switch often than the array has elements, and their
+ * tids are consecutive.
  */
 #ifndef TROCAR_BPF_TIME_ACCOUNT_FIND_H
 #define TROCAR_BPF_TIME_ACCOUNT_FIND_H
@@ -18,9 +19,7 @@
 #include "bpf/maps/maps.h"
 #include "bpf/maps/table.h"
 
-/*
- * Not preallocated: outside of sessions it is empty and has no memory. The consumer empties it.
- */
+/* Not preallocated: empty and without memory outside sessions. The consumer empties it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -29,7 +28,7 @@ struct {
 	__type(value, struct thread_times);
 } accounts __weak SEC(".maps");
 
-/* The consumer reads it and frees elements by mmap: a word at a time. */
+/* The consumer reads it and frees elements through mmap, one word at a time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -38,10 +37,13 @@ struct {
 	__type(value, struct near_account);
 } accounts_near __weak SEC(".maps");
 
-/* The loader sets it, unless `accounts` is to be hardly larger than the array. */
+/* The loader sets it, unless `accounts` is hardly larger than the array. */
 const volatile bool has_near __weak = false;
 
-/* Returns the element that the thread may have in the array, or NULL. `at` is room on the stack. */
+/*
+ * Returns the array element for the thread's tid, or NULL. `at`: storage for the key, on the
+ * caller's stack.
+ */
 static __always_inline struct near_account *account_near(const struct account_key *key, __u32 *at)
 {
 	*at = key->tid % ACCOUNTS_NEAR;
@@ -49,8 +51,8 @@ static __always_inline struct near_account *account_near(const struct account_ke
 }
 
 /*
- * Returns the account of the thread, or NULL. `at` is room on the stack of a caller that has none
- * left.
+ * Returns the account of the thread, or NULL. `at`: storage for the key, passed by callers that
+ * have no space left on their stack.
  */
 static __always_inline struct thread_times *account_find_by(const struct account_key *key,
 							    __u32 *at)
@@ -70,8 +72,8 @@ static __always_inline struct thread_times *account_find(const struct account_ke
 }
 
 /*
- * Adds the account. Returns where it is; NULL without room, or when another one came first, with
- * the error.
+ * Adds the account and returns its place. Returns NULL with *ret_error if there is no space, or if
+ * another CPU added one first.
  */
 static __always_inline struct thread_times *
 account_add_new(const struct account_key *key, const struct thread_times *t, int *ret_error)
@@ -97,7 +99,7 @@ account_add_new(const struct account_key *key, const struct thread_times *t, int
 	return *ret_error ? 0 : bpf_map_lookup_elem(&accounts, key);
 }
 
-/* Removes the account of the thread, which is of the watch of that slot. */
+/* Removes the account of the thread, which is in the watch of slot `slot`. */
 static __always_inline void account_remove(const struct account_key *key, __u32 slot)
 {
 	__u32 at;

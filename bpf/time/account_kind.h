@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account_kind.h: finds the kind of a thread's wait, by the kernel's own stall accounting and by
- * the system call that it is in. It takes no hook: both are in the task that goes to sleep.
+ * account_kind.h: finds the kind of a thread's wait from the kernel's own stall accounting and from
+ * the thread's system call. It needs no hook: both are in the task that goes to sleep.
  */
 #ifndef TROCAR_BPF_TIME_ACCOUNT_KIND_H
 #define TROCAR_BPF_TIME_ACCOUNT_KIND_H
@@ -17,8 +17,8 @@
 #include "bpf/time/task_halt.h"
 #include "shared/abi/abi.h"
 
-#define WAITS_MAX    512	    /* above every number in wait_calls.def */
-#define ACCOUNT_NONE 0		    /* of a number without a row: no wait is ACCOUNT_RUNNING */
+#define WAITS_MAX    512	    /* larger than every number in wait_calls.def */
+#define ACCOUNT_NONE 0		    /* a number without a row: no wait is ACCOUNT_RUNNING */
 #define ACCOUNT_FILE ACCOUNT_PARTS_ /* the descriptor decides */
 
 #if defined(__TARGET_ARCH_x86)
@@ -29,14 +29,14 @@
 #define WAIT_CALL_X86(name, x86, part)
 #endif
 
-/* What a system call of this number waits for. */
+/* The kind of wait of each system call, by its number. */
 static const volatile __u8 waits[WAITS_MAX] = {
 #include "shared/abi/wait_calls.def"
 };
 
 /*
- * Where the registers of user mode lie in a kernel's stack, the same for all threads of a kernel;
- * 0: not asked yet. So a helper finds it once, and not at each switch.
+ * Offset of the user-mode registers in a kernel stack, equal for all threads of a kernel; 0: not
+ * determined yet. So a helper determines it once, and not at each switch.
  */
 static __u64 regs_at;
 
@@ -45,7 +45,7 @@ static __noinline int ask_regs_at(struct task_struct *task)
 	void *volatile regs = (void *)bpf_task_pt_regs(task);
 	__u64 at = 0;
 
-	/* The verifier takes a pointer that was read from memory for a number. */
+	/* The verifier treats a pointer that was read from memory as a number. */
 	bpf_probe_read_kernel(&at, sizeof(at), (void *)&regs);
 	regs_at = at - (__u64)task->stack;
 	return 0;
@@ -60,7 +60,10 @@ static __always_inline const struct pt_regs *account_kind_regs(struct task_struc
 	return KERNEL_CAST((__u64)task->stack + regs_at, pt_regs);
 }
 
-/* Number of the system call that `task` is in, and its first argument; negative: it is in none. */
+/*
+ * Returns the number of the system call that `task` is in, and sets its first argument. A negative
+ * number: the task is in no system call.
+ */
 static __always_inline int account_kind_call(struct task_struct *task, __u64 *ret_first)
 {
 	const struct pt_regs *regs = account_kind_regs(task);
@@ -74,7 +77,7 @@ static __always_inline int account_kind_call(struct task_struct *task, __u64 *re
 #endif
 }
 
-/* Returns the type of the file, as in stat(2); `file` is a number for the verifier. */
+/* Returns the type of the file, as in stat(2). To the verifier `file` is a number. */
 static __always_inline unsigned short file_mode(const struct file *file)
 {
 	if (!has_cast)
@@ -83,8 +86,8 @@ static __always_inline unsigned short file_mode(const struct file *file)
 }
 
 /*
- * Returns the pointer to a file that stands at `place`, or NULL. It is read as a struct with a
- * pointer as its first member.
+ * Returns the file pointer stored at `place`, or NULL. It is read as a struct whose first member is
+ * a pointer.
  */
 static __always_inline const struct file *file_at(struct file **place)
 {
@@ -97,7 +100,10 @@ static __always_inline const struct file *file_at(struct file **place)
 	return (const struct file *)KERNEL_CAST(place, list_head)->next;
 }
 
-/* What a thread waits for that reads or writes descriptor `fd`, by the type of its file. */
+/*
+ * Returns the kind of wait of a thread that reads or writes descriptor `fd`, by the type of the
+ * file.
+ */
 static __always_inline __u32 account_kind_file(const struct task_struct *task, __u64 fd)
 {
 	const struct files_struct *files = task->files;
@@ -118,11 +124,14 @@ static __always_inline __u32 account_kind_file(const struct task_struct *task, _
 		return ACCOUNT_PIPE;
 	if (mode == S_IFSOCK)
 		return ACCOUNT_SOCKET;
-	/* Else an eventfd, a timerfd, a terminal: a reader of these waits for work. */
+	/* The rest are eventfds, timerfds and terminals: a reader of these waits for work. */
 	return mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR ? ACCOUNT_IO : ACCOUNT_IDLE;
 }
 
-/* What a thread waits for that is in no system call: a page, if it came by a fault and goes on. */
+/*
+ * Returns the kind of wait of a thread that is in no system call: a page, if it is in a page fault
+ * and is not exiting.
+ */
 static __always_inline __u32 account_kind_outside(struct task_struct *task)
 {
 	if (task->flags & (PF_EXITING | PF_SIGNALED))
@@ -132,16 +141,17 @@ static __always_inline __u32 account_kind_outside(struct task_struct *task)
 	return fault_entry_is((__u64)task->stack + regs_at) ? ACCOUNT_FAULT : ACCOUNT_OTHER;
 }
 
-/* Whether `task` is in the kernel for good: it makes no system call. */
+/* Returns whether `task` runs only in the kernel and so makes no system calls. */
 static __always_inline bool account_kind_is_kernel(const struct task_struct *task)
 {
 	return task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER);
 }
 
 /*
- * Returns the kind of wait of `task`, which goes to sleep in `state` or sleeps, and sets *ret_call
- * as time_account.call. A memory stall comes before an io wait: a thread that reads back from swap
- * is in both. What halts the thread comes first: it would wait for nothing else.
+ * Returns the kind of wait of `task`, which sleeps or goes to sleep in `state`, and sets *ret_call
+ * as time_account.call. A memory stall has priority over an I/O wait, because a thread that reads
+ * back from swap is in both. A halt from outside has priority over both: the thread cannot continue
+ * whatever else it waits for.
  */
 static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned int state,
 					     __u32 *ret_call)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * account_queue.h: how threads waited for a CPU, and which cgroups had it in that time. There is no
- * hook where a wait begins. But when a thread comes to a CPU the scheduler knows since when it
- * waited for that one, and each CPU remembers which cgroups it had last: so the wait is split up
- * when it is over. Cgroups that take turns of some microseconds would fill that memory within one
- * wait: beyond its room it keeps the sums of each millisecond.
+ * account_queue.h: how threads waited for a CPU, and which cgroups had the CPU in that time. There
+ * is no hook at the begin of a wait. But when a thread gets a CPU, the scheduler knows when its
+ * wait for that CPU began, and each CPU records which cgroups it ran last: so the wait is split up
+ * when it is over. Cgroups that alternate every few microseconds would fill the record within one
+ * wait: older intervals are merged into sums per millisecond (mixes).
  */
 #ifndef TROCAR_BPF_TIME_ACCOUNT_QUEUE_H
 #define TROCAR_BPF_TIME_ACCOUNT_QUEUE_H
@@ -22,7 +22,9 @@ struct {
 	__type(value, __u64);
 } queue_neighbours SEC(".maps");
 
-/* Adds a stretch that lies before all that are known. Of a fifth cgroup in a mix nothing is kept.
+/*
+ * Adds an interval that is older than all known ones to the mixes. A mix keeps MIX_CGROUPS cgroups;
+ * the time of a further one is dropped.
  */
 static __always_inline void account_mix_add(struct account_cpu *cpu,
 					    const struct account_stretch *s, __u64 until_ns)
@@ -30,7 +32,7 @@ static __always_inline void account_mix_add(struct account_cpu *cpu,
 	struct account_mix *m = &cpu->mix[cpu->last_mix % MIXES];
 	__u64 ns = until_ns - s->from_ns;
 
-	/* The clock is followed, and may go back a little (account_clock.h). */
+	/* The clock is an estimate and may go back a little (account_clock.h). */
 	if ((__s64)ns <= 0)
 		return;
 	if (!cpu->mixes || s->from_ns - m->from_ns >= MIX_NS) {
@@ -50,8 +52,8 @@ static __always_inline void account_mix_add(struct account_cpu *cpu,
 }
 
 /*
- * Notes that the CPU goes to a thread of another cgroup; 0: it goes idle. As long as it stays with
- * one nothing is written, and the time is not read.
+ * Records that the CPU switches to a thread of another cgroup; 0: it becomes idle. While the CPU
+ * stays with one cgroup, nothing is written and the clock is not read.
  */
 static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cgroup_id,
 					       __u64 now_ns)
@@ -68,13 +70,13 @@ static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cg
 	s->from_ns = now_ns;
 }
 
-/* A wait for a CPU, as it is split up from its end to its begin. */
+/* A wait for a CPU, which is split up from its end to its begin. */
 struct account_wait {
 	const struct account_cpu *cpu;
 	struct thread_queue *queue;
 	__u64 from_ns, until_ns;
 	__u64 cgroup_id; /* of the thread */
-	__u64 unseen_ns; /* of it in mixes, less their known part */
+	__u64 unseen_ns; /* its time in mixes that no known cgroup accounts for */
 	__u32 slot, pad;
 };
 
@@ -93,7 +95,7 @@ __noinline __u32 account_queue_charge(__u32 slot, __u64 cgroup_id, __u64 ns)
 	}
 	if (!table_add(&queue_neighbours, TABLE_QUEUE_NEIGHBOURS, slot, &key, &ns))
 		return QUEUE_OTHERS;
-	/* Another CPU may have inserted it meanwhile. */
+	/* Another CPU may have inserted it in the meantime. */
 	sum_ns = bpf_map_lookup_elem(&queue_neighbours, &key);
 	if (!sum_ns)
 		return QUEUE_UNLISTED;
@@ -109,14 +111,17 @@ static __noinline int charge_cgroup(const struct account_wait *wait, __u64 cgrou
 		behind = QUEUE_SIBLINGS;
 	else if (cgroup_id)
 		behind = account_queue_charge(wait->slot, cgroup_id, ns);
-	/* The verifier sees the bound of the copy that is compared. */
+	/* Forces the compiler to use the compared copy, of which the verifier knows the bound. */
 	asm volatile("" : "+r"(behind));
 	if (behind < QUEUE_BEHIND_)
 		wait->queue->behind_ns[behind] += ns;
 	return 0;
 }
 
-/* Charges the rest of the wait to the stretch that far back. Returns 1 when nothing is left. */
+/*
+ * Charges the rest of the wait to the interval `back` positions before the last one. Returns 1 if
+ * nothing is left.
+ */
 static long split_wait(__u64 back, struct account_wait *wait)
 {
 	const struct account_cpu *cpu = wait->cpu;
@@ -136,8 +141,8 @@ static long split_wait(__u64 back, struct account_wait *wait)
 #define MIX_SHARE_BITS 16
 
 /*
- * The same with a cgroup of the mix so far back: it gets its share of the part within the wait.
- * Each mix ends where the one behind it begins.
+ * As split_wait, with one cgroup of a mix: it gets its share of the part of the mix within the
+ * wait. Each mix ends where the next one begins.
  */
 static long split_mix(__u64 i, struct account_wait *wait)
 {
@@ -162,7 +167,7 @@ static long split_mix(__u64 i, struct account_wait *wait)
 	return begin_ns == wait->from_ns;
 }
 
-/* Splits up a wait of `here_ns` for this CPU. A global function, as above. */
+/* Splits up a wait of `here_ns` for this CPU. A global function: the verifier checks it once. */
 __noinline int account_queue_split(const struct account_cpu *cpu, __u32 slot, __u64 here_ns,
 				   struct thread_queue *queue)
 {
@@ -178,16 +183,16 @@ __noinline int account_queue_split(const struct account_cpu *cpu, __u32 slot, __
 	if (wait.until_ns != wait.from_ns)
 		bpf_loop(MIXES * MIX_CGROUPS, split_mix, &wait, 0);
 	wait.unseen_ns += wait.until_ns - wait.from_ns;
-	/* Where the clock has gone back in a mix, its parts are more than the whole. */
+	/* If the clock has gone back within a mix, its parts are more than the whole. */
 	if ((__s64)wait.unseen_ns > 0)
 		queue->behind_ns[QUEUE_UNSEEN] += wait.unseen_ns;
 	return 0;
 }
 
 /*
- * Counts a wait for a CPU of `queue_ns` that is over since the thread came to this CPU. Of it the
- * scheduler knows the part for this CPU; before that the thread waited on another one, from which
- * it was moved.
+ * Counts a wait for a CPU of `queue_ns`, which is over since the thread got this CPU. The scheduler
+ * knows only the part of the wait for this CPU; before that the thread waited for another CPU and
+ * was migrated.
  */
 static __always_inline void account_queue_add(const struct account_cpu *cpu,
 					      const struct task_struct *task, __u32 slot,
@@ -208,7 +213,7 @@ static __always_inline void account_queue_add(const struct account_cpu *cpu,
 		queue->behind_ns[QUEUE_MOVED] += queue_ns - here_ns;
 	if (!here_ns)
 		return;
-	/* The CPU was with this very cgroup when the wait began, and has been since. */
+	/* The CPU has run this cgroup since before the wait began. */
 	if (cpu->stretches && cpu->since_ns - now->from_ns >= here_ns &&
 	    cpu->since_ns >= now->from_ns)
 		queue->behind_ns[QUEUE_SIBLINGS] += here_ns;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fault_entry.h: whether a thread that is in no system call came into the kernel by a page fault.
- * Exceptions and interrupts of user mode leave the same registers (arch/x86/entry/entry_64.S
- * sets orig_ax to -1 for all), but the word below these is where the call of the handler returns
- * to: an address in asm_exc_page_fault.
+ * fault_entry.h: detects whether a thread that is in no system call entered the kernel by a page
+ * fault. Exceptions and interrupts of user mode leave the same registers (arch/x86/entry/entry_64.S
+ * sets orig_ax to -1 for all). But the word below the registers is the return address of the
+ * handler's call: an address in asm_exc_page_fault.
  */
 #ifndef TROCAR_BPF_TIME_FAULT_ENTRY_H
 #define TROCAR_BPF_TIME_FAULT_ENTRY_H
@@ -17,8 +17,9 @@
 #include "bpf/stack/orc.h"
 
 /*
- * `regs` is the address of the thread's user registers. True also where the entry is not known: on
- * arm64, and before the loader has read the kernel's symbols.
+ * Returns whether the thread is in a page fault. `regs` is the address of its user registers. Also
+ * returns true if the entry is not known: on arm64, and before the loader has read the kernel's
+ * symbols.
  */
 static __always_inline bool fault_entry_is(__u64 regs)
 {
@@ -28,7 +29,7 @@ static __always_inline bool fault_entry_is(__u64 regs)
 	if (!areas || !areas->fault.end ||
 	    bpf_probe_read_kernel(&back, sizeof(back), (const void *)(regs - sizeof(back))) < 0)
 		return true;
-	/* With FRED all events come in by one entry (arch/x86/entry/entry_64_fred.S). */
+	/* With FRED all events enter through one function (arch/x86/entry/entry_64_fred.S). */
 	return back - areas->fault.begin < areas->fault.end - areas->fault.begin ||
 	       back - areas->fred.begin < areas->fred.end - areas->fred.begin;
 }

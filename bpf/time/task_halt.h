@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * task_halt.h: what halts a thread from outside, whatever it waited for: a tracer, a signal that
- * stops, a freezer. Sources: include/linux/sched.h, include/linux/sched/jobctl.h.
+ * task_halt.h: detects whether a thread is halted from outside, whatever it waited for: by a
+ * tracer, a stop signal or a freezer. Sources: include/linux/sched.h, include/linux/sched/jobctl.h.
  */
 #ifndef TROCAR_BPF_TIME_TASK_HALT_H
 #define TROCAR_BPF_TIME_TASK_HALT_H
@@ -11,17 +11,21 @@
 
 #include "shared/abi/abi.h"
 
-/* Of __state. Frozen: by the freezer of cgroup v1, or of a suspend (kernel/freezer.c). */
+/* Bits of __state. TASK_FROZEN: by the freezer of cgroup v1, or of a suspend (kernel/freezer.c). */
 #define TASK_STOPPED 0x00000004u
 #define TASK_TRACED  0x00000008u
 #define TASK_FROZEN  0x00008000u
 
-/* Of jobctl: its cgroup is frozen (cgroup.freeze); with task_struct.frozen the thread stands. */
+/*
+ * Bit of jobctl: the task's cgroup is frozen (cgroup.freeze). With task_struct.frozen set the
+ * thread is halted.
+ */
 #define JOBCTL_TRAP_FREEZE (1ul << 23)
 
 /*
- * Returns ACCOUNT_TRACED, ACCOUNT_STOPPED or ACCOUNT_FROZEN; 0: nothing halts it. `frozen` alone is
- * also set of one that is stopped, or waits in vfork(2) (kernel/cgroup/freezer.c).
+ * Returns ACCOUNT_TRACED, ACCOUNT_STOPPED or ACCOUNT_FROZEN; 0: the thread is not halted. `frozen`
+ * alone is not enough: it is also set for a thread that is stopped or waits in vfork(2)
+ * (kernel/cgroup/freezer.c).
  */
 static __always_inline __u32 task_halt(unsigned int state, unsigned long jobctl, bool frozen)
 {
