@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_epoll.h: goes through the set of an epoll that a thread waits in. The tree of its items is
- * walked without its lock, so each item must name its epoll, and none is judged twice: RCU, which
- * the iterator holds, keeps removed items intact. The walk is bounded for each epoll and for each
- * reading: each item takes two steps.
+ * look_epoll.h: examines the set of an epoll that a thread waits in. The tree of its items is
+ * walked without its lock. So each item must name its epoll, and no item is examined twice. RCU,
+ * which the iterator holds, keeps removed items intact. The walk has a limit per epoll and per pass
+ * over all threads. Each item takes two steps.
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_EPOLL_H
 #define TROCAR_BPF_WAITS_LOOK_EPOLL_H
@@ -12,9 +12,9 @@
 
 #define EPOLL_NAME "[eventpoll]"
 
-#define WAITERS 64 /* of an epoll, that are gone through */
+#define WAITERS 64 /* maximum number of an epoll's waiters that are searched */
 
-/* Returns whether an anonymous inode is an epoll: its name is the kernel's own. */
+/* Returns whether an anonymous inode is an epoll. The kernel sets its name. */
 static __always_inline bool look_is_epoll(const struct look_on *on)
 {
 	static const char name[sizeof(EPOLL_NAME)] = EPOLL_NAME;
@@ -25,14 +25,14 @@ static __always_inline bool look_is_epoll(const struct look_on *on)
 	return true;
 }
 
-/* Goes down: keeps the item for later, after all that is left of it. */
+/* Descends into the left subtree: keeps the item for later, after everything to the left of it. */
 static __always_inline void look_descend(struct looker *l, const struct rb_node *node)
 {
 	const struct epitem *item = (const void *)node - bpf_core_field_offset(struct epitem, rbn);
 	__u32 depth = l->epoll.depth;
 
 	l->epoll.at = 0;
-	/* It was removed meanwhile: what it pointed to is no subtree any more. */
+	/* The item was removed in the meantime: its pointers no longer lead to a subtree. */
 	if (depth >= LOOK_EPOLL_DEPTH || (__u64)BPF_CORE_READ(item, ep) != l->epoll.ep) {
 		l->record.on.cut = 1;
 		return;
@@ -43,8 +43,9 @@ static __always_inline void look_descend(struct looker *l, const struct rb_node 
 }
 
 /*
- * Judges an item if it comes behind the last one in the order of the tree (ep_cmp_ffd of
- * fs/eventpoll.c). What changes meanwhile may lead to one again that was judged already.
+ * Examines an item if it is after the last one in the order of the tree (ep_cmp_ffd of
+ * fs/eventpoll.c). A concurrent change of the tree may lead back to an item that was already
+ * examined.
  */
 static __always_inline void look_at_item(struct looker *l, const struct epitem *item)
 {
@@ -61,7 +62,10 @@ static __always_inline void look_at_item(struct looker *l, const struct epitem *
 	look_at_member(file);
 }
 
-/* One step of the walk: down to the left or, where nothing is left, an item and to its right. */
+/*
+ * One step of the walk: descends to the left or, if there is nothing to the left, examines an item
+ * and moves to its right.
+ */
 static long look_step(__u32 i, void *context)
 {
 	struct looker *l = *(struct looker **)context;
@@ -81,7 +85,7 @@ static long look_step(__u32 i, void *context)
 	return 0;
 }
 
-/* Finds the thread among those that wait in the epoll. */
+/* Searches for the thread among the waiters of the epoll. */
 static long look_at_waiter(__u32 i, void *context)
 {
 	struct looker *l = *(struct looker **)context;
@@ -100,8 +104,8 @@ static long look_at_waiter(__u32 i, void *context)
 }
 
 /*
- * Returns whether the thread waits in looker.epoll.ep: another thread may have closed the
- * descriptor and got it back for another epoll, while this one waits in the first.
+ * Returns whether the thread waits in looker.epoll.ep. Another thread may have closed the
+ * descriptor and reused it for another epoll, while this one waits in the first.
  */
 static __always_inline bool look_waits_in(struct looker *l)
 {
@@ -114,8 +118,8 @@ static __always_inline bool look_waits_in(struct looker *l)
 }
 
 /*
- * Goes through the set of the epoll that looker.epoll.file is. One that many threads wait in is
- * walked once in a reading. A global function: the verifier checks it once.
+ * Examines the set of the epoll in looker.epoll.file. An epoll with several waiters in a row is
+ * walked once per pass. A global function: the verifier checks it once.
  */
 __noinline int look_at_epoll(void)
 {

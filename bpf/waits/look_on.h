@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_on.h: finds the object of a thread's wait, by the first argument of its system call: a
- * descriptor is followed in the kernel's own memory to its file, pipe or socket. The thread is in
- * that call: its table of files is its own, and an object that the kernel frees in the meantime (a
- * file that another thread closes) stays intact until the iterator releases RCU. Of a socket the
- * addresses are read only where its family has them. A thread that ran in the meantime is not
+ * look_on.h: finds the object that a thread waits for, from the first argument of its system call.
+ * A descriptor is followed in the kernel's own memory to its file, pipe or socket. The thread is in
+ * that call, so its descriptor table stays. An object that the kernel frees in the meantime (a file
+ * that another thread closes) stays intact until the iterator releases RCU. The addresses of a
+ * socket are read only for families that have them. A thread that ran in the meantime is not
  * reported (looks.bpf.c).
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_ON_H
@@ -19,16 +19,16 @@
 #include "bpf/waits/look_poll.h"
 #include "bpf/waits/look_timer.h"
 
-#define IORING_ENTER_REGISTERED_RING (1u << 4) /* the first argument is no descriptor */
+#define IORING_ENTER_REGISTERED_RING (1u << 4) /* the first argument is not a descriptor */
 
-/* Headers of older kernels do not have it; the number is the same on every machine. */
+/* Older headers do not have it. The number is equal on all architectures. */
 #ifndef __NR_futex_wait
 #define __NR_futex_wait 455
 #endif
 
-#define LOOK_CALLS 512 /* numbers of system calls that are looked up */
+#define LOOK_CALLS 512 /* limit of the system call numbers in the table */
 
-/* What the first argument is (wait_on.def). */
+/* Meaning of the first argument (wait_on.def). */
 enum look_argument {
 	LOOK_ARGUMENT_NONE,
 	LOOK_ARGUMENT_DESCRIPTOR,
@@ -39,8 +39,8 @@ enum look_argument {
 	LOOK_ARGUMENT_RING,
 	LOOK_ARGUMENT_FUTEXES,	  /* a list of struct futex_waitv */
 	LOOK_ARGUMENT_CHILD_KIND, /* the second argument selects the children */
-	LOOK_ARGUMENT_SLEEP,	  /* a time, by CLOCK_MONOTONIC */
-	LOOK_ARGUMENT_CLOCK,	  /* that by which the thread sleeps */
+	LOOK_ARGUMENT_SLEEP,	  /* a time on CLOCK_MONOTONIC */
+	LOOK_ARGUMENT_CLOCK,	  /* the clock of the sleep */
 	LOOK_ARGUMENT_SEMAPHORES,
 };
 
@@ -50,7 +50,7 @@ static const __u8 look_arguments[LOOK_CALLS] = {
 #undef WAIT_ON
 };
 
-/* Sets the addresses and the state of a socket of the internet. */
+/* Sets the addresses and ports of an IPv4 or IPv6 socket. */
 static __always_inline void look_at_addresses(struct look_on *on, const struct sock *sk)
 {
 	on->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
@@ -83,8 +83,8 @@ static __always_inline void look_at_socket(struct look_on *on, const struct file
 }
 
 /*
- * Follows descriptor `fd` of the task that is looked at, and sets looker.record.on. A global
- * function: the verifier checks it once.
+ * Follows descriptor `fd` of the sampled task, and sets looker.record.on. A global function: the
+ * verifier checks it once.
  */
 __noinline int look_at_descriptor(__u32 fd)
 {
@@ -112,14 +112,14 @@ __noinline int look_at_descriptor(__u32 fd)
 		on->kind = LOOK_ON_PIPE;
 	else if (mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR)
 		on->kind = LOOK_ON_FILE;
-	/* The last part of its path; the kind of eventfd, epoll and their like. */
+	/* The last part of its path. For eventfd, epoll and similar files it is their kind. */
 	if (mode != S_IFSOCK && mode != S_IFIFO) {
 		const struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
 
 		bpf_probe_read_kernel_str(on->name, sizeof(on->name),
 					  BPF_CORE_READ(dentry, d_name.name));
 	}
-	/* They are regular files since 6.16, except for their operations. */
+	/* Since 6.16 they are regular files, except for their operations. */
 	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
 		on->kind = look_is_epoll(on) ? LOOK_ON_EPOLL : LOOK_ON_OTHER;
 	l->epoll.file = (__u64)file;
@@ -132,7 +132,7 @@ __noinline int look_at_descriptor(__u32 fd)
 	return 0;
 }
 
-/* Tells of the first of the futexes in the list at `list` (struct futex_waitv). */
+/* Reports the first futex of the list at `list` (struct futex_waitv). */
 static __always_inline void look_at_futexes(struct look_on *on, __u64 list)
 {
 	struct looker *l = looker_get();
@@ -143,12 +143,12 @@ static __always_inline void look_at_futexes(struct look_on *on, __u64 list)
 	on->kind = LOOK_ON_FUTEX;
 	task = (const void *)l->task;
 	l->pgd = (__u64)BPF_CORE_READ(task, mm, pgd);
-	/* The word alone: the entry may lie in two pages. */
+	/* Only the word: the list entry may span two pages. */
 	if (look_fetch(list + offsetof(struct futex_waitv, uaddr), sizeof(__u64)) == 0)
 		on->address = l->fetched[0];
 }
 
-/* The same as look_at_argument, of calls that are rarer. `end`: of the kernel stack. */
+/* As look_at_argument, for rarer calls. `end`: end of the kernel stack. */
 static __always_inline void look_at_rare(struct look_on *on, __u8 what, __u64 argument,
 					 __u64 second, __u64 end)
 {
@@ -173,8 +173,8 @@ static __always_inline void look_at_rare(struct look_on *on, __u8 what, __u64 ar
 }
 
 /*
- * Sets the object of the thread's wait, by the first four arguments of its system call, at the end
- * of its kernel stack, `end`.
+ * Sets the object that the thread waits for, from the first four arguments of its system call.
+ * `end`: end of its kernel stack.
  */
 static __always_inline void look_at_argument(struct look_record *r, __u64 argument, __u64 second,
 					     __u64 third, __u64 fourth, __u64 end)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_path.h: finds the path of a file that a thread waits for, as the thread itself would name
- * it: from the file upwards by its parents and the mounts that they are in, to the root of the
- * thread, in the kernel's memory alone. Names and mounts may change meanwhile; RCU, which the
- * iterator holds, keeps them intact. The counters of all names are read twice, so that no path is
- * reported with a part that was renamed in between.
+ * look_path.h: builds the path of a file that a thread waits for, as the thread itself would name
+ * it. The walk goes upwards from the file, by its parents and their mounts, to the root directory
+ * of the thread, in kernel memory only. Names and mounts may change during the walk; RCU, which the
+ * iterator holds, keeps them intact. The sequence counters of all names are read twice, so that no
+ * path is reported if a part of it was renamed in between.
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_PATH_H
 #define TROCAR_BPF_WAITS_LOOK_PATH_H
@@ -12,7 +12,7 @@
 #include "bpf/kernel/kernel_path.h"
 #include "bpf/waits/look_memory.h"
 
-#define LOOK_PATH_MOUNTS 16 /* that a path crosses */
+#define LOOK_PATH_MOUNTS 16 /* maximum number of mounts that a path crosses */
 #define LOOK_PATH_MASK	 (LOOK_PATH_ROOM - 1)
 #define ERROR_FIRST	 ((__u64)-4095)
 
@@ -22,7 +22,7 @@ static __always_inline struct mount *mount_of(__u64 vfsmount)
 									 BPF_FIELD_BYTE_OFFSET));
 }
 
-/* Whether the mount is in a namespace that processes are in. */
+/* Returns whether the mount is in a mount namespace of processes. */
 static __always_inline bool is_mounted(const struct mount *mount)
 {
 	__u64 ns = (__u64)BPF_CORE_READ(mount, mnt_ns);
@@ -30,7 +30,7 @@ static __always_inline bool is_mounted(const struct mount *mount)
 	return ns && ns < ERROR_FIRST;
 }
 
-/* Goes from the root of a mount to where it is mounted. Returns false at the end. */
+/* Moves from the root of a mount to its mount point. Returns false at the end of the path. */
 static __always_inline bool cross_mount(struct look_path *p, struct mount *mount)
 {
 	struct mount *parent = BPF_CORE_READ(mount, mnt_parent);
@@ -48,7 +48,7 @@ static __always_inline bool cross_mount(struct look_path *p, struct mount *mount
 	return true;
 }
 
-/* Goes one name up, or one mount. Returns false at the end, and sets which one it is. */
+/* Moves up by one name or one mount. Returns false at the end of the path, and sets p->end. */
 static __always_inline bool go_up(struct look_path *p)
 {
 	const struct dentry___path *dentry = (const void *)p->dentry, *parent;
@@ -61,7 +61,7 @@ static __always_inline bool go_up(struct look_path *p)
 	}
 	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root))
 		return cross_mount(p, mount);
-	seq = BPF_CORE_READ(dentry, d_seq.seqcount.sequence); /* before its target */
+	seq = BPF_CORE_READ(dentry, d_seq.seqcount.sequence); /* before its members */
 	parent = BPF_CORE_READ(dentry, d_parent);
 	n = BPF_CORE_READ(dentry, d_name.len);
 	p->end = parent == dentry ? LOOK_PATH_DETACHED : LOOK_PATH_DEEP;
@@ -78,7 +78,7 @@ static __always_inline bool go_up(struct look_path *p)
 	return true;
 }
 
-/* Called by bpf_loop: 1 ends it. */
+/* Callback of bpf_loop: returning 1 ends the loop. */
 static long walk_name(__u32 i, void *context)
 {
 	struct looker **l = context;
@@ -86,7 +86,7 @@ static long walk_name(__u32 i, void *context)
 	return !go_up(&(*l)->path);
 }
 
-/* Finds the names of the path, the last one first. */
+/* Collects the names of the path, the last one first. */
 static __always_inline void walk_path(struct looker *l)
 {
 	l->path.end = LOOK_PATH_DEEP;
@@ -96,9 +96,9 @@ static __always_inline void walk_path(struct looker *l)
 }
 
 /*
- * Whether the next name, of this many bytes with its slash, is to be reported: what is left has
- * room, or it is one of the first. Else it is left out; that is not over until all that is left has
- * room.
+ * Returns whether the next name, of `bytes` bytes with its slash, is written: either all remaining
+ * names fit, or it is one of the first names. Otherwise it is omitted, and so are further names
+ * until all remaining ones fit.
  */
 static __always_inline bool has_room(struct look_path *p, __u32 bytes)
 {
@@ -112,7 +112,7 @@ static __always_inline bool has_room(struct look_path *p, __u32 bytes)
 	return false;
 }
 
-/* Writes the name that is the i-th from the root. Returns false behind the last one. */
+/* Writes the i-th name from the root. Returns false after the last one. */
 static __always_inline bool write_name(struct look_path *p, __u32 i)
 {
 	const struct dentry___path *dentry;
@@ -139,7 +139,7 @@ static __always_inline bool write_name(struct look_path *p, __u32 i)
 	return true;
 }
 
-/* Called by bpf_loop: 1 ends it. */
+/* Callback of bpf_loop: returning 1 ends the loop. */
 static long write_part(__u32 i, void *context)
 {
 	struct looker **l = context;
@@ -147,7 +147,7 @@ static long write_part(__u32 i, void *context)
 	return !write_name(&(*l)->path, i);
 }
 
-/* Makes a text of the names. */
+/* Writes the names as text. */
 static __always_inline void write_path(struct looker *l)
 {
 	bpf_loop(LOOK_PATH_PARTS, write_part, &l, 0);
@@ -168,7 +168,7 @@ static __always_inline void begin_path(struct look_path *p, const struct file___
 	p->at = p->cut = p->head = p->point = 0;
 }
 
-/* Copies the result into the record. Nothing but the path's own bytes leaves. */
+/* Copies the result into the record. Only bytes of the path itself are copied. */
 static __always_inline void tell_path(const struct look_path *p, struct look_on *on)
 {
 	__u64 n = p->at;
@@ -188,8 +188,8 @@ static __always_inline void tell_path(const struct look_path *p, struct look_on 
 }
 
 /*
- * Sets the path members of the file at `address`, and those of the file system that it is in. A
- * global function: it is verified once.
+ * Sets the path members of the file at `address`, and the members of its file system. A global
+ * function: the verifier checks it once.
  */
 __noinline int look_at_path(__u64 address)
 {

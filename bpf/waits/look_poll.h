@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_poll.h: goes through the descriptors that a thread in poll or select waits for. Their list
- * is in its user memory, which is read through the page tables: what is not resident, or lies
- * behind the first page, is not gone through. The process can write anything there, and only has
- * its own files judged by it.
+ * look_poll.h: examines the descriptors that a thread in poll or select waits for. Their list is in
+ * user memory, which is read through the page tables: entries that are not resident, or after the
+ * first page, are not examined. The process can write any value there, but can only make the walk
+ * read the process's own files.
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_POLL_H
 #define TROCAR_BPF_WAITS_LOOK_POLL_H
 
 #include "bpf/waits/look_set.h"
 
-/* Returns the file of a descriptor of the thread that is looked at; NULL: there is none. */
+/* Returns the file of a descriptor of the sampled thread, or NULL. */
 static __always_inline const struct file *look_find_file(const struct looker *l, __u32 fd)
 {
 	const struct task_struct___look *task = (const void *)l->task;
@@ -25,7 +25,7 @@ static __always_inline const struct file *look_find_file(const struct looker *l,
 	return file;
 }
 
-/* Judges one descriptor of looker.fetched, each word of which is a struct pollfd. */
+/* Examines one descriptor of looker.fetched, in which each word is a struct pollfd. */
 static long look_at_polled(__u32 i, void *context)
 {
 	struct looker *l = *(struct looker **)context;
@@ -41,8 +41,8 @@ static long look_at_polled(__u32 i, void *context)
 }
 
 /*
- * A thread that waits for one descriptor alone waits for the peer of that connection, as in
- * recv(2): for unix sockets and UDP there is no other sign.
+ * A thread that waits for only one descriptor waits for the peer of that connection, as in recv(2).
+ * For unix sockets and UDP there is no other sign.
  */
 static __always_inline void look_choose_only(struct looker *l)
 {
@@ -62,7 +62,7 @@ static __always_inline void look_choose_only(struct looker *l)
 	}
 }
 
-/* Goes through the `count` descriptors at `list`. A global function: it is verified once. */
+/* Examines the `count` descriptors at `list`. A global function: the verifier checks it once. */
 __noinline int look_at_poll(__u64 list, __u64 count)
 {
 	struct looker *l = looker_get();
@@ -92,7 +92,7 @@ __noinline int look_at_poll(__u64 list, __u64 count)
 	return 0;
 }
 
-/* Judges descriptor `i` where its bit is set in looker.epoll.pending or looker.fetched. */
+/* Examines descriptor `i` if its bit is set in looker.epoll.pending or looker.fetched. */
 static long look_at_selected(__u32 i, void *context)
 {
 	struct looker *l = *(struct looker **)context;
@@ -112,7 +112,10 @@ static long look_at_selected(__u32 i, void *context)
 	return 0;
 }
 
-/* Reads the bits at `set` into looker.fetched; NULL: there are none. 0, or -1: not resident. */
+/*
+ * Reads the bits at `set` into looker.fetched; `set` NULL: no bits. Returns 0, or -1 if not
+ * resident.
+ */
 static __always_inline long look_fetch_bits(struct looker *l, __u64 set, __u32 bytes)
 {
 	if (set)
@@ -122,8 +125,9 @@ static __always_inline long look_fetch_bits(struct looker *l, __u64 set, __u32 b
 }
 
 /*
- * Goes through the descriptors below `count` with bits set at `reads` or `writes`. select(2) writes
- * there as it returns, and the thread has not. A global function: it is verified once.
+ * Examines the descriptors below `count` with bits set at `reads` or `writes`. select(2) overwrites
+ * the bits only when it returns, and the thread has not returned yet. A global function: the
+ * verifier checks it once.
  */
 __noinline int look_at_select(__u32 count, __u64 reads, __u64 writes)
 {

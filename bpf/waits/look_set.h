@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_set.h: judges the files of a set that a thread waits for, of an epoll, poll or select: their
- * kinds, and the peers of the sockets. Of the TCP connections among them that were opened from
- * here, those on which something was sent since something came wait for an answer of their peer.
- * The set may change meanwhile. RCU, which the iterator holds, keeps files and sockets intact; a
- * connection that was closed has left its socket by the time that is checked.
+ * look_set.h: examines the files of a set that a thread waits for in epoll, poll or select: their
+ * kinds, and the peers of the sockets. Among the outgoing TCP connections, those with data sent
+ * since data last arrived wait for an answer of their peer. The set may change during the walk.
+ * RCU, which the iterator holds, keeps files and sockets intact. A closed connection has left its
+ * socket before the socket is compared again.
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_SET_H
 #define TROCAR_BPF_WAITS_LOOK_SET_H
@@ -12,7 +12,7 @@
 #include "bpf/sockets/socket_opened.h"
 #include "bpf/waits/look_unix.h"
 
-/* Set by the loader: one jiffy, the unit of the times in a TCP socket. */
+/* Length of one jiffy, the unit of the times in a TCP socket. The loader sets it. */
 const volatile __u32 tick_ns __weak = LOOK_TICK_NS;
 
 #define FAMILY_INET	  2
@@ -26,12 +26,12 @@ const volatile __u32 tick_ns __weak = LOOK_TICK_NS;
 
 #define ANON_INODE_FS_MAGIC 0x09041934ul
 
-/* A later acknowledgement is not for the data, but the answer to a probe. */
+/* A later acknowledgement is not for the data: it answers a probe. */
 #define ACKNOWLEDGED_NS 1000000000ull
 
 /*
- * Returns whether something was sent since something came, and sets *ret_ticks to how long ago.
- * Both may have been in one tick. Then the last segment decides: an acknowledgement alone, which
+ * Returns whether data was sent since data last arrived, and sets *ret_ticks to the time since.
+ * Both may have happened in one tick. Then the last segment decides: a pure acknowledgement, which
  * begins where all data ends, is for the data sent.
  */
 static __always_inline bool look_is_asked(const struct sock *sk, __u32 now, __u32 *ret_ticks)
@@ -88,7 +88,7 @@ static __always_inline void look_count_peer(struct looker *l, __u32 ticks)
 	l->record.on.others++;
 }
 
-/* Judges a connection of TCP in the set. */
+/* Examines a TCP connection in the set. */
 static __always_inline void look_at_connection(struct looker *l, const struct socket *socket,
 					       const struct sock *sk)
 {
@@ -107,7 +107,7 @@ static __always_inline void look_at_connection(struct looker *l, const struct so
 		look_count_peer(l, ticks);
 }
 
-/* Counts a unix socket of the set, and reports the first that was opened from here. */
+/* Counts a unix socket of the set, and reports the first outgoing one. */
 static __always_inline void look_at_local(struct looker *l, const struct socket *socket,
 					  const struct sock *sk)
 {
@@ -124,7 +124,7 @@ static __always_inline void look_at_local(struct looker *l, const struct socket 
 		look_at_unix((__u64)socket);
 }
 
-/* Judges a socket of the set, and returns its kind (enum look_member). */
+/* Examines a socket of the set, and returns its kind (enum look_member). */
 static __always_inline __u32 look_at_set_socket(struct looker *l, const struct file *file)
 {
 	const struct socket *socket = BPF_CORE_READ(file, private_data);
@@ -156,7 +156,8 @@ static __always_inline __u32 look_at_set_socket(struct looker *l, const struct f
 }
 
 /*
- * Returns the kind of an anonymous inode, by the first 8 bytes of its name, which is the kernel's.
+ * Returns the kind of an anonymous inode, from the first 8 bytes of its name. The kernel sets the
+ * name.
  */
 static __always_inline __u32 look_name_member(const struct file *file)
 {
@@ -180,7 +181,7 @@ static __always_inline __u32 look_name_member(const struct file *file)
 }
 
 /*
- * Judges the file at `where`, which is in the set of looker.record.on. A global function: the
+ * Examines the file at `where`, which is in the set of looker.record.on. A global function: the
  * verifier checks it once, and not in each walk over a set.
  */
 __noinline int look_at_member(__u64 where)
@@ -198,7 +199,7 @@ __noinline int look_at_member(__u64 where)
 		member = LOOK_MEMBER_PIPE;
 	else if (mode == S_IFCHR)
 		member = LOOK_MEMBER_DEVICE;
-	/* Since 6.16 they are regular files. */
+	/* Since 6.16 anonymous inodes are regular files. */
 	else if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
 		member = look_name_member(file);
 	else if (mode == S_IFREG || mode == S_IFDIR || mode == S_IFBLK)
@@ -208,7 +209,7 @@ __noinline int look_at_member(__u64 where)
 	return 0;
 }
 
-/* Begins a set: no peer is asked. */
+/* Begins a set without any peers. */
 static __always_inline void look_begin_set(struct looker *l, __u32 kind)
 {
 	l->record.on.kind = kind;
@@ -218,7 +219,7 @@ static __always_inline void look_begin_set(struct looker *l, __u32 kind)
 	look_forget_unix(&l->record.on);
 }
 
-/* Makes the peer that most connections wait for the reported one; the others are counted. */
+/* Reports the peer that most connections wait for. The others are only counted. */
 static __always_inline void look_choose_peer(struct looker *l)
 {
 	struct look_on *on = &l->record.on;

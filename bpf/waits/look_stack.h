@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * look_stack.h: takes the stacks of a thread that does not run. The user stack is walked by the
- * table of its process, as in a tick (stack.h), else by frame pointers: then every caller must lie
- * in executable memory, behind a call instruction. Only addresses of code leave it, never memory.
+ * unwind table of its process, as in a tick (stack.h), or by frame pointers if there is no table.
+ * In the second case every caller must be in executable memory, after a call instruction. Only
+ * addresses of code leave this code, never memory.
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_STACK_H
 #define TROCAR_BPF_WAITS_LOOK_STACK_H
@@ -11,7 +12,7 @@
 #include "bpf/unwind/process_table.h"
 #include "bpf/waits/look_memory.h"
 
-/* One walk. */
+/* The parameters of one walk. */
 struct look_walk {
 	struct looker *looker;
 	struct task_struct *task;
@@ -19,7 +20,9 @@ struct look_walk {
 	const struct unwind_process *process;
 };
 
-/* Sets the frame from the registers with which the thread left user mode, and its stack's limits.
+/*
+ * Sets the first frame from the registers with which the thread left user mode, and the limits of
+ * its stacks.
  */
 static __always_inline void look_begin(struct looker *l, struct task_struct *task)
 {
@@ -57,7 +60,7 @@ static __always_inline void look_begin(struct looker *l, struct task_struct *tas
 	l->record.sample.user_frames = 0;
 }
 
-/* Adds an address behind the frames. False when there is no room. */
+/* Adds an address after the frames. Returns false if there is no space. */
 static __always_inline bool look_add(struct looker *l, __u64 pc)
 {
 	__u32 at = l->at;
@@ -80,7 +83,7 @@ static long look_at_frame(__u32 i, struct look_walk *w)
 		pc |= SAMPLE_INTERRUPTED;
 	if (i > 0 && l->walk.by_pointer)
 		pc |= l->walk.adjacent ? SAMPLE_FOLLOWED | SAMPLE_ADJACENT : SAMPLE_FOLLOWED;
-	/* Without caches: their entries would be torn where one reader preempts another. */
+	/* Without caches, because their entries would be torn if one reader preempts another. */
 	if (!unwind_walk_advance(&l->walk, w->ranges, w->process, NULL, NULL)) {
 		if (i > 0)
 			return 1;
@@ -90,7 +93,7 @@ static long look_at_frame(__u32 i, struct look_walk *w)
 	return !look_add(l, pc) || l->walk.stop_reason != UNWIND_END_NONE;
 }
 
-/* Walks the user stack by the table of the process. Returns false when there is no such table. */
+/* Walks the user stack by the table of the process. Returns false if there is no such table. */
 static __always_inline bool look_by_table(struct look_walk *w)
 {
 	struct looker *l = w->looker;
@@ -106,7 +109,7 @@ static __always_inline bool look_by_table(struct look_walk *w)
 	bpf_loop(STACK_FRAMES, look_at_frame, w, 0);
 	if (l->walk.stop_reason == UNWIND_END_NONE)
 		l->walk.stop_reason = UNWIND_END_DEPTH;
-	/* The consumer had the table filled while it was walked by: only the innermost is sure. */
+	/* The table was refilled during the walk: only the innermost frame is certain. */
 	if (READ_ORDERED(w->ranges->table_generation) != generation) {
 		l->walk.stop_reason = UNWIND_END_SWITCHED;
 		s->user_frames = s->user_frames > 0;
@@ -123,7 +126,9 @@ static long take_executable(struct task_struct *task, struct vm_area_struct *vma
 	return 0;
 }
 
-/* Returns whether `pc` is a return address in executable memory. The lock is tried, not waited for.
+/*
+ * Returns whether `pc` is a return address in executable memory. It only tries the mmap lock, and
+ * does not wait for it.
  */
 static __always_inline bool look_is_caller(struct look_walk *w, __u64 pc)
 {
@@ -147,7 +152,7 @@ static long look_at_pointer(__u32 i, struct look_walk *w)
 }
 
 /*
- * Takes the user stack by the table of the process if it has one, and puts it behind the kernel
+ * Takes the user stack, by the table of the process if it has one, and puts it after the kernel
  * frames. Sets user_frames, stop_reason, table_generation and flags of the sample.
  */
 static __always_inline void look_at_user(struct looker *l, struct task_struct *task)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_timer.h: finds the timer that a thread waits for, by which clock it runs and how long it
- * still has. That of a timerfd lies behind the descriptor; that of nanosleep and its like on the
- * kernel stack of the thread, among the words above its stack pointer. There it is known by two
- * things that no other object has: it names this very thread, and its clock lies in the structure
- * that it names itself. What is read there stays here: only the number of the clock and the time
- * are reported.
+ * look_timer.h: finds the timer that a thread waits for, its clock and its remaining time. The
+ * timer of a timerfd is found through the descriptor. The timer of nanosleep and similar calls is
+ * on the kernel stack of the thread, among the words above its stack pointer. Two properties
+ * identify it there, which no other object has: it names this thread, and its clock base is inside
+ * the structure that the clock base itself names. The words read there do not leave this code: only
+ * the number of the clock and the time are reported.
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_TIMER_H
 #define TROCAR_BPF_WAITS_LOOK_TIMER_H
@@ -15,12 +15,13 @@
 #include "bpf/kernel/kernel_timer.h"
 #include "bpf/waits/look_memory.h"
 
-#define TIMERFD_NAME	 "[timerfd]"
-#define LOOK_TIMER_WORDS 128 /* of the kernel stack: the sleeper lies some 50 above its end */
+#define TIMERFD_NAME "[timerfd]"
+#define LOOK_TIMER_WORDS \
+	128 /* words of the stack searched; the sleeper is about 50 above its end */
 #define HRTIMER_ENQUEUED 1u
-#define HRTIMER_BASES	 2048u /* a structure of one CPU's clocks has less, in bytes */
+#define HRTIMER_BASES	 2048u /* more than the bytes of one CPU's clock bases */
 
-/* Whether an anonymous inode is a timerfd: its name is the kernel's own. */
+/* Returns whether an anonymous inode is a timerfd. The kernel sets its name. */
 static __always_inline bool look_is_timerfd(const struct look_on *on)
 {
 	static const char name[sizeof(TIMERFD_NAME)] = TIMERFD_NAME;
@@ -41,8 +42,8 @@ static __always_inline bool look_timer_runs(const struct hrtimer *timer)
 }
 
 /*
- * Tells of the timer at `timer`, which may be anything. Returns whether it is one that runs: its
- * clock is in the object that its clock names.
+ * Reports the timer at `timer`, which may be any memory. Returns whether it is an active timer: its
+ * clock base is inside the object that the clock base names.
  */
 static __always_inline bool look_read_timer(struct look_on *on, const struct hrtimer *timer)
 {
@@ -62,7 +63,10 @@ static __always_inline bool look_read_timer(struct look_on *on, const struct hrt
 	return true;
 }
 
-/* Judges word `i` of looker.frames: it may name the thread that is looked at. 1: it is found. */
+/*
+ * Checks word `i` of looker.frames: it may point to the sampled thread. Returns 1 if the timer is
+ * found.
+ */
 static long look_try_sleeper(__u32 i, void *context)
 {
 	struct looker *l = *(struct looker **)context;
@@ -79,8 +83,9 @@ static long look_try_sleeper(__u32 i, void *context)
 }
 
 /*
- * Finds the timer of the thread that is looked at, which sleeps, below looker.stack_end. on.number
- * stays the thread's own value where there is none. A global function: it is verified once.
+ * Finds the timer of the sampled thread, which sleeps, below looker.stack_end. Without a timer
+ * on.number keeps its value from the thread's arguments. A global function: the verifier checks it
+ * once.
  */
 __noinline int look_at_sleep(void)
 {
@@ -102,7 +107,7 @@ __noinline int look_at_sleep(void)
 	asm volatile("" : "+r"(bytes));
 	if (bytes > LOOK_TIMER_WORDS * sizeof(__u64))
 		bytes = LOOK_TIMER_WORDS * sizeof(__u64);
-	/* The frames of the thread's stacks come there later. */
+	/* The buffer is free here: the frames of the thread's stacks are written later. */
 	if (!bpf_probe_read_kernel(l->frames, bytes, (const void *)l->stack))
 		bpf_loop(bytes / sizeof(__u64), look_try_sleeper, &l, 0);
 	return 0;
@@ -118,7 +123,7 @@ static __always_inline void look_at_timerfd(struct looker *l)
 	if (!bpf_core_type_exists(struct timerfd_ctx))
 		return;
 	on->number = BPF_CORE_READ(timer, clockid);
-	/* The clocks that wake the machine have another kind of timer. */
+	/* The alarm clocks, which wake the machine, have another kind of timer. */
 	if (on->number != CLOCK_REALTIME_ALARM && on->number != CLOCK_BOOTTIME_ALARM)
 		look_read_timer(on, &timer->t.tmr);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_unix.h: reports the address of a unix socket, or that of the other end, and the opener of
- * the other end. A socket keeps its peer, and the peer its address, for as long as it has it: it
- * lets go of the peer before it frees anything. So the reading counts if the socket has the same
- * peer and address afterwards. RCU, which the iterator holds, keeps pids and tasks intact.
+ * look_unix.h: reports the address of a unix socket, or that of the other end, and the process that
+ * opened the other end. A socket keeps its peer, and the peer its address, for the lifetime of the
+ * connection: it drops the peer before it frees anything. So the values are valid if the socket has
+ * the same peer and address afterwards. RCU, which the iterator holds, keeps pids and tasks intact.
  */
 #ifndef TROCAR_BPF_WAITS_LOOK_UNIX_H
 #define TROCAR_BPF_WAITS_LOOK_UNIX_H
@@ -14,7 +14,7 @@
 
 #define FAMILY_UNIX 1
 
-/* The two members of a struct sockaddr_un (uapi linux/un.h). */
+/* Offset and size of sun_path in struct sockaddr_un (uapi linux/un.h). */
 #define SUN_PATH_OFFSET 2
 #define SUN_PATH_BYTES	108
 
@@ -23,8 +23,8 @@
 _Static_assert(SUN_PATH_BYTES < LOOK_PATH_BYTES, "a path has no room for its NUL");
 
 /*
- * Returns which end of a connection the socket is. An accepted one has its listener's address; one
- * that was opened from here mostly has none.
+ * Returns which end of a connection the socket is. An accepted socket has its listener's address;
+ * the connecting socket mostly has none.
  */
 static __always_inline __u8 look_unix_end(const struct unix_sock *sk)
 {
@@ -35,7 +35,8 @@ static __always_inline __u8 look_unix_end(const struct unix_sock *sk)
 	return peer && BPF_CORE_READ(peer, addr) ? LOOK_END_OPENED : LOOK_END_UNKNOWN;
 }
 
-/* Returns whether something was sent that the other end has not read: it is charged to the sender.
+/*
+ * Returns whether the other end has not read all sent data: unread data is charged to the sender.
  */
 static __always_inline bool look_unix_is_unread(const struct sock *sk)
 {
@@ -44,7 +45,7 @@ static __always_inline bool look_unix_is_unread(const struct sock *sk)
 	return BPF_CORE_READ(fields, sk_wmem_alloc.refs.counter) > 1;
 }
 
-/* Reads an address; an abstract one gets an '@' for its first byte, which is 0. */
+/* Reads an address. The first byte of an abstract address, which is 0, becomes '@'. */
 static __always_inline void look_read_path(struct look_on *on, const struct unix_address *address)
 {
 	const char *path = (const char *)address + bpf_core_field_offset(struct unix_address, name);
@@ -59,7 +60,9 @@ static __always_inline void look_read_path(struct look_on *on, const struct unix
 		on->path[0] = '@';
 }
 
-/* Reads which process opened the other end: that connected, or listened, or made the pair. */
+/*
+ * Reads which process opened the other end: the one that connected, listened, or created the pair.
+ */
 static __always_inline void look_read_opener(struct look_on *on, const struct sock *sk)
 {
 	const struct sock___unix *fields = (const void *)sk;
@@ -87,9 +90,9 @@ static __always_inline void look_forget_unix(struct look_on *on)
 }
 
 /*
- * Sets end, path, peer_pid and peer_comm of looker.record.on by the struct socket at `where`, which
- * is a unix socket. With a scope an opener that may be outside is not reported. A global function:
- * it is verified once.
+ * Sets end, path, peer_pid and peer_comm of looker.record.on from the struct socket at `where`,
+ * which is a unix socket. With a scope the opener is not reported, because it may be outside. A
+ * global function: the verifier checks it once.
  */
 __noinline int look_at_unix(__u64 where)
 {

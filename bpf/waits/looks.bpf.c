@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * looks.bpf.c: what an unprivileged reader may ask the kernel of threads that wait: for each thread
- * that does not run and lies in a cgroup that a session looks at, or the recorder, why and where it
+ * looks.bpf.c: lets an unprivileged reader sample waiting threads. For each thread that does not
+ * run and is in a cgroup of a session or of the recorder, it reports why and where the thread
  * waits, with its stacks. A thread that has not run since its last report is reported as unchanged,
- * and not walked.
+ * and its stacks are not walked.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -22,19 +22,21 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Where one of these has changed, a new record is written: v1's freezer wakes no sleeping thread.
+/*
+ * A change of one of these flags makes a new record: the freezer of cgroup v1 wakes no sleeping
+ * thread.
  */
 #define LOOKED_FLAGS (LOOK_RUNNABLE | LOOK_HALTED)
 
 /* The last report of a thread. */
 struct looked {
 	__u64 switches;
-	__u64 generation; /* of the table by which it was walked; 0: by none */
+	__u64 generation; /* of the table that its stack was walked by; 0: none */
 	__u32 epoch;	  /* control.look_epoch, plus 1 */
 	__u32 flags;	  /* LOOKED_FLAGS */
 };
 
-/* Private; it ends with the thread. */
+/* Private. It is freed with the thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -49,8 +51,8 @@ static const struct {
 } look_pause = { .head = { .bytes = LOOKS_READ_BYTES, .flags = LOOK_PAUSE } };
 
 /*
- * Returns 1 when the watch of slot `index`, or one around it, is looked at (with `all`: is there)
- * and takes such a thread. A global function, so that its loop is verified once.
+ * Returns 1 if the watch of slot `index`, or one around it, is sampled (`all`: is not idle) and
+ * includes this kind of thread. A global function: the verifier checks its loop once.
  */
 __noinline int look_wants(__u32 index, __u32 matched, __u32 kthread, __u32 all)
 {
@@ -86,9 +88,9 @@ static __always_inline bool is_running(const struct task_struct *task)
 }
 
 /*
- * Returns true for a thread that lost its CPU to the reader: it has waited since the very switch
- * that let the reader run. A switch reads the clock once (sched_info_switch, kernel/sched/stats.h).
- * Without a reader it would run, so it is no thread that waits.
+ * Returns true for a thread that lost its CPU to the reader: it has waited since the switch that
+ * started the reader. A switch reads the clock once (sched_info_switch, kernel/sched/stats.h).
+ * Without a reader the thread would run, so it does not count as waiting.
  */
 static __always_inline bool waits_for_reader(const struct task_struct *task)
 {
@@ -102,7 +104,7 @@ static __always_inline bool waits_for_reader(const struct task_struct *task)
 	return queued && queued == BPF_CORE_READ(reader, sched_info.last_arrival);
 }
 
-/* Returns the flag of an outside halt of the thread, or 0. */
+/* Returns the flag for a halt of the thread from outside, or 0. */
 static __always_inline __u32 read_halt(const struct task_struct *task, __u32 state)
 {
 	switch (task_halt(state, BPF_CORE_READ(task, jobctl),
@@ -146,8 +148,8 @@ static __always_inline bool has_user_stack(const struct task_struct *task)
 }
 
 /*
- * Finds the process of the thread, and sets flags, rule and generation of the sample by it. Returns
- * false when no watch wants the thread.
+ * Finds the process of the thread, and sets flags, rule and generation of the sample from it.
+ * Returns false if no watch includes the thread.
  */
 static __always_inline bool find_process(struct look *l, struct sample *s, struct task_struct *task,
 					 const struct control *c)
@@ -174,8 +176,8 @@ static __always_inline bool find_process(struct look *l, struct sample *s, struc
 
 /*
  * Adds the process of the thread to `targets`, as a tick does (sampler.bpf.c), so that the consumer
- * can give it a table: one that hangs has no tick. on_exit deletes the entry; where that came
- * before, nothing else would.
+ * can build a table for it: a hanging process has no ticks. on_exit deletes the entry. If on_exit
+ * has already run, nothing else would delete it, so this function does.
  */
 static __noinline void enter_target(struct look *l, struct task_struct *task,
 				    const struct control *c)
@@ -204,7 +206,7 @@ static __always_inline bool is_as_before(const struct look *l, struct task_struc
 	       last->generation == l->generation && last->flags == (l->flags & LOOKED_FLAGS);
 }
 
-/* Keeps the report. Without memory the thread is walked again. */
+/* Stores the report. If the kernel has no memory for it, the thread is walked again next time. */
 static __always_inline void note_told(const struct look *l, struct task_struct *task, __u32 epoch)
 {
 	struct looked *last =
@@ -218,7 +220,7 @@ static __always_inline void note_told(const struct look *l, struct task_struct *
 	last->epoch = epoch;
 }
 
-/* Sets which process traces the thread. */
+/* Sets the process that traces the thread. */
 static __always_inline void look_at_tracer(struct look_on *on, const struct task_struct *task)
 {
 	on->kind = LOOK_ON_TRACER;
@@ -226,21 +228,21 @@ static __always_inline void look_at_tracer(struct look_on *on, const struct task
 	BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])on->name, task, parent, group_leader, comm);
 }
 
-/* Sets the flag of a thread that is in a page fault, and not on its way to its end. */
+/* Sets the flag of a thread that is in a page fault and is not exiting. */
 static __always_inline void note_fault(struct look_record *r, const struct task_struct *task,
 				       const struct pt_regs *regs)
 {
 	const struct pt_regs *volatile at = regs;
 	__u64 address = 0;
 
-	/* The verifier takes a pointer that was read from memory for a number. */
+	/* The verifier treats a pointer that was read from memory as a number. */
 	bpf_probe_read_kernel(&address, sizeof(address), (const void *)&at);
 	if (r->syscall < 0 && !(BPF_CORE_READ(task, flags) & (PF_EXITING | PF_SIGNALED)) &&
 	    fault_entry_is(address))
 		r->head.flags |= LOOK_FAULT;
 }
 
-/* Sets the record's members of the thread's system call, and of the object of its wait. */
+/* Sets the record's members of the thread's system call, and of the object that it waits for. */
 static __always_inline void fill_call(struct look_record *r, struct task_struct *task)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
@@ -315,7 +317,7 @@ static __always_inline void take_stacks(struct looker *looker, struct task_struc
 		sizeof(looker->record) + (s->kernel_frames + s->user_frames) * sizeof(__u64);
 }
 
-/* Writes the reader's record; its length is in memory and so must be bounded. */
+/* Writes the reader's record. Its length is in memory, so it must be limited for the verifier. */
 static __always_inline void write_record(struct seq_file *seq, struct looker *looker)
 {
 	__u64 bytes = READ_WORD(looker->record.head.bytes);
@@ -327,7 +329,8 @@ static __always_inline void write_record(struct seq_file *seq, struct looker *lo
 }
 
 /*
- * Tells of the thread with its stacks, unless it has run meanwhile: they would be of two moments.
+ * Reports the thread with its stacks, unless it ran in the meantime: then the stacks would be from
+ * two different moments.
  */
 static __always_inline void tell_thread(struct seq_file *seq, struct looker *looker,
 					struct task_struct *task, __u32 epoch)
@@ -364,8 +367,8 @@ static __always_inline void tell_thread(struct seq_file *seq, struct looker *loo
 }
 
 /*
- * Tells of all threads that wait. The cheapest tests come first: it runs for every task of the
- * machine.
+ * Reports all waiting threads. The cheapest tests are first, because it runs for every task on the
+ * host.
  */
 SEC("iter/task")
 int looks(struct bpf_iter__task *ctx)
