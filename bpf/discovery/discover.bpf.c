@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * discover.bpf.c: reports processes that take, inherit or lose a name that a rule matches, and
- * their exit. The programs keep `targets` exact and put events into the ring. What they may report
- * is limited (event_limit.h, event_ring.h); the consumer's scan finds events that were held back or
- * lost.
+ * their exit. The programs keep `targets` exact and put events into the ring. The events are
+ * limited (event_limit.h, event_ring.h); the consumer's scan finds what was held back or lost.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -21,7 +20,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Returns true while the consumer has rules to match. */
+/* Returns true if the consumer has rules to match. */
 static __always_inline bool is_discovery_on(const struct control *c)
 {
 	return c && READ_WORD(c->events_on);
@@ -34,15 +33,15 @@ enum asker { ASKER_EXEC, ASKER_FORK, ASKER_RENAME, ASKER_COUNT_ };
 /*
  * Private: names that no rule in the active tries matches. The same few programs start all day, and
  * a lookup in a trie that is not cached costs 200 ns. The consumer fills only an inactive trie, and
- * generations only grow, so a state of the tries never comes back: a name learnt from a trie that
- * was switched off meanwhile is never used. A program does not interrupt itself on one CPU, so each
- * entry that it writes is whole; another program may interrupt it, so each program has entries of
- * its own.
+ * generations only grow, so a state of the tries never recurs: a name learnt from a trie that was
+ * deactivated in the meantime is never used. A program does not interrupt itself on one CPU, so
+ * each entry that it writes is whole. Another program may interrupt it, so each program has its own
+ * entries.
  */
 struct unmatched_name {
 	__u64 words[2]; /* the name */
 	__u32 generation, active;
-	__u64 pad; /* fills 32 bytes, so that an entry lies in one cache line */
+	__u64 pad; /* fills 32 bytes, so that an entry is in one cache line */
 };
 
 struct {
@@ -78,7 +77,7 @@ static __always_inline struct rule_value *find_rule(const struct task_name *name
 }
 
 /*
- * Returns true when an event of the current task may go into the ring: there is room, and the
+ * Returns true if an event of the current task may be put into the ring: there is space, and the
  * quotas of its user and cgroup allow it.
  */
 static __always_inline bool may_report(__u32 kind)
@@ -88,9 +87,9 @@ static __always_inline bool may_report(__u32 kind)
 
 /*
  * Puts a process event into the ring. It reads the memory of `task` with the helper: the verifier
- * searches the kernel's types by name for each plain load of a pointer, which costs it more than
- * all else of these programs. `comm` is NUL-terminated within COMM_BYTES. `exec`: the process has
- * just got a new image. Returns true when the consumer will see it.
+ * searches the kernel's types by name for each plain load of a pointer, which would take most of
+ * the time to verify these programs. `comm` is NUL-terminated within COMM_BYTES. `exec`: the
+ * process has just got a new image. Returns true if the consumer will see the event.
  */
 static __always_inline bool put_process_event(__u32 kind, struct task_struct *task,
 					      const struct process_key *key, const char *comm,
@@ -114,9 +113,9 @@ static __always_inline bool put_process_event(__u32 kind, struct task_struct *ta
 
 /*
  * Marks the process as matched. `exec`: it has a new image, so the consumer's knowledge of its
- * mappings no longer holds. `unwind`: target.unwind of a new entry. `reported`: the caller puts an
- * event of the match into the ring. When `targets` is full this is counted and reported as an
- * error, and the event is sent all the same.
+ * mappings is no longer valid. `unwind`: target.unwind of a new entry. `reported`: the caller puts
+ * an event of the match into the ring. If `targets` is full, this is counted and reported as an
+ * error, and the caller still sends the event.
  */
 static __always_inline void match_target(const struct process_key *key,
 					 const struct rule_value *value, bool exec, __u32 unwind,
@@ -138,7 +137,8 @@ static __always_inline void match_target(const struct process_key *key,
 		return;
 	}
 	r = bpf_map_update_elem(&targets, key, &fresh, BPF_ANY);
-	/* On another error the bucket's lock is held on this CPU: the next scan finds the process.
+	/*
+	 * For other errors the bucket's lock is held on this CPU: the next scan finds the process.
 	 */
 	if (r == -E2BIG) {
 		TOTALS_COUNT(targets_full);
@@ -147,9 +147,9 @@ static __always_inline void match_target(const struct process_key *key,
 }
 
 /*
- * Marks the process, with a name that no rule matches any more, as unmatched. Returns its entry,
- * with the rule that had matched in *ret_rule, when the consumer knows it as matched and an event
- * must report the change; else NULL.
+ * Marks the process as unmatched, because no rule matches its name any more. If the consumer knows
+ * the process as matched, so that an event must report the change, returns its entry and sets
+ * *ret_rule to the old rule. Otherwise returns NULL.
  */
 static __always_inline struct target *unmatch_target(const struct process_key *key, bool exec,
 						     __u32 *ret_rule)
@@ -165,8 +165,8 @@ static __always_inline struct target *unmatch_target(const struct process_key *k
 }
 
 /*
- * Reports that no rule matches `name` any more, which an execve or a rename gave. After this event
- * the exit of the process is not reported, unless the consumer knows its mappings.
+ * Reports that no rule matches the new `name`, which came from an execve or a rename. After this
+ * event the exit of the process is not reported, unless the consumer knows its mappings.
  */
 static __always_inline void report_unmatched(struct target *known, struct task_struct *task,
 					     const struct process_key *key,
@@ -214,7 +214,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 /*
  * Adds a child that no rule matches, of a process that has a table, so that its stacks are walked
- * by that table from its first tick on. When `targets` is full the first tick of the child reports
+ * by that table from its first tick on. If `targets` is full, the first tick of the child reports
  * it.
  */
 static __always_inline void enter_child(const struct process_key *key, __u32 generation,
@@ -269,7 +269,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * Returns true when the entry already has this rule and the consumer knows it: another event would
+ * Returns true if the entry already has this rule and the consumer knows it: another event would
  * add nothing.
  */
 static __always_inline bool is_reported_match(const struct process_key *key,
@@ -282,8 +282,8 @@ static __always_inline bool is_reported_match(const struct process_key *key,
 }
 
 /*
- * Handles a rename to a name that a rule matches. The entry is set right also when the event is
- * held back.
+ * Handles a rename to a name that a rule matches. The entry is updated even if the event is held
+ * back.
  */
 static __always_inline void match_rename(struct task_struct *task, const struct process_key *key,
 					 const struct task_name *name,
@@ -343,7 +343,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 /*
  * A process ends with its last thread (signal->live is decremented before the tracepoint). Two last
  * threads may both see 0: the one that deletes the entry reports the exit. The program does not
- * test events_on: entries that the sampler added must be deleted also when no rule is left.
+ * test events_on: entries that the sampler added must be deleted even if no rule is left.
  */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)

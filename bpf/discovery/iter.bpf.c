@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match, and
- * executable mappings of watched processes (ksyms.bpf.c: symbols). They change only the bits of
- * process_marks.h and, for `ranges`, a table. Any number of readers may read them at once.
+ * iter.bpf.c: iterators for an unprivileged reader: the processes that rules match, and the
+ * executable mappings of watched processes (symbols: ksyms.bpf.c). They change only the bits of
+ * process_marks.h and, for `ranges`, a table. Any number of readers may read them at a time.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -22,7 +22,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
  * One show of an iterator may write at most the seq buffer of 32 KiB and fails with -E2BIG beyond
- * (bpf_seq_read, kernel/bpf/bpf_iter.c). The open-coded body stops here, with room for one more
+ * (bpf_seq_read, kernel/bpf/bpf_iter.c). The open-coded loop stops here, with space for one more
  * record.
  */
 #define SHOW_BYTES 24576u
@@ -31,14 +31,14 @@ _Static_assert(SHOW_BYTES + 2 * (sizeof(struct mapping_record) + MAPPING_PATH_BY
 	       "a show could exceed the seq buffer");
 
 /*
- * State of one walk over the tree of mappings of a process. What changes from step to step is here
- * and not on the stack, where the verifier would follow its every value.
+ * State of one walk over the tree of mappings of a process. Values that change from step to step
+ * are here and not on the stack, where the verifier would track each value.
  */
 struct tree_scratch {
 	struct vma_node node;
 	__u64 at; /* the next address */
 	__u32 met, written;
-	__u32 more;   /* there is no more room: the reader asks again, from `at` */
+	__u32 more;   /* no space left: the reader continues from `at` */
 	__u32 broken; /* the tree could not be read, or is being changed */
 	struct mapping_scratch mapping;
 };
@@ -49,8 +49,8 @@ union reader_scratch {
 };
 
 /*
- * Iterators run preemptible, and another reader may then run on the same CPU: a per-CPU scratch
- * would mix the paths of two processes. So each reading thread has its own.
+ * Iterators are preemptible, and another reader may then run on the same CPU: a per-CPU scratch
+ * would mix the paths of two processes. So each reading thread has its own element.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -97,8 +97,8 @@ static __always_inline void pause_tasks(struct seq_file *seq, __u64 number)
 
 /*
  * Lists the processes with a name in the trie of control.scan_trie, those in watched cgroups, and
- * those with a mark: the consumer knows no others, so a known process that is not in the list has
- * ended. That trie may be inactive, so the program does not write `targets`.
+ * those with a mark. The consumer knows no other processes, so a known process that is not in the
+ * list has ended. The trie may be inactive, so the program does not write `targets`.
  */
 SEC("iter/task")
 int tasks(struct bpf_iter__task *ctx)
@@ -119,7 +119,7 @@ int tasks(struct bpf_iter__task *ctx)
 	task_keys_name(task, &name);
 	value = task_keys_find_rule(&name, READ_WORD(c->scan_trie));
 	marked = process_marks_has(task->tgid);
-	/* When nothing is watched most processes end here, after two lookups. */
+	/* If nothing is watched, most processes end here, after two lookups. */
 	if (!value && !marked && !READ_WORD(c->armed))
 		return 0;
 	record.cgroup_id = task_keys_read_cgroup(task);
@@ -139,8 +139,8 @@ int tasks(struct bpf_iter__task *ctx)
 }
 
 /*
- * Returns true for a process within the scope that is in `targets` or in a watched cgroup: only of
- * such a process mappings may be read.
+ * Returns true for a process within the scope that is in `targets` or in a watched cgroup. Mappings
+ * may be read only of such a process.
  */
 static __always_inline bool is_watched_process(struct task_struct *task)
 {
@@ -155,9 +155,9 @@ static __always_inline bool is_watched_process(struct task_struct *task)
 }
 
 /*
- * Returns true when the mappings of `task` may be listed; when control.vma_tgid is set, only those
- * of that process. Without it only processes with a living leader are listed. The cheapest test
- * comes first: this runs for every task of the machine.
+ * Returns true if the mappings of `task` may be listed. If control.vma_tgid is set, only that
+ * process is listed; otherwise only processes with a living leader. The cheapest test is first,
+ * because this runs for every task on the host.
  */
 static __noinline bool may_list_mappings(struct task_struct *task, const struct control *c,
 					 const struct bpf_iter_meta *meta)
@@ -175,8 +175,8 @@ static __noinline bool may_list_mappings(struct task_struct *task, const struct 
 }
 
 /*
- * The same for a process that `asked` names, so that one reading lists all waiting ones, each from
- * its own address on and with its own choice of a thread.
+ * As may_list_mappings, for a process in `asked`. One pass lists all processes there, each from its
+ * own address on and with its own choice of a thread.
  */
 static __always_inline bool may_list_asked(struct task_struct *task,
 					   const struct bpf_iter_meta *meta, __u64 *ret_from)
@@ -193,9 +193,8 @@ static __always_inline bool may_list_asked(struct task_struct *task,
 }
 
 /*
- * Counts a try that came to nothing. The kernel shows a process again for which the program
- * returned 1, before any other: one with a lock that is never free must not hold up those behind
- * it.
+ * Counts a failed attempt. If the program returned 1 for a process, the kernel shows that process
+ * again before any other. A process with a lock that is never free must not block the next ones.
  */
 static __noinline void count_failure(const struct task_struct *task, const struct control *c)
 {
@@ -209,7 +208,10 @@ static __noinline void count_failure(const struct task_struct *task, const struc
 		wanted->failed++;
 }
 
-/* Whether `vmas_tree` may list the mappings of `task`: one process, or all that are asked for. */
+/*
+ * Returns whether `vmas_tree` may list the mappings of `task`: those of one process, or of all
+ * processes in `asked`.
+ */
 static __noinline bool may_list_in_walk(struct task_struct *task, const struct control *c,
 					const struct bpf_iter_meta *meta, __u64 *ret_from)
 {
@@ -220,8 +222,9 @@ static __noinline bool may_list_in_walk(struct task_struct *task, const struct c
 }
 
 /*
- * Lists the mappings of `task` by the open-coded iterator (Linux 6.7 and newer), which walks only
- * those of the wanted processes. One show writes all of a process, so it stops at SHOW_BYTES.
+ * Lists the mappings of `task` with the open-coded iterator (Linux 6.7 and newer), which walks only
+ * the mappings of the wanted processes. One show writes all of a process, so it stops at
+ * SHOW_BYTES.
  */
 static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struct task_struct *task,
 					 const struct control *c)
@@ -261,18 +264,19 @@ int vmas_open(struct bpf_iter__task *ctx)
 }
 
 /*
- * Whether the program is to do its work: once for each reading. An iterator over links meets a few
- * dozen of them, ours among them, and takes none of their locks; an unprivileged reader can cause
- * that by a read(2) alone. One over the elements of a map would meet one only, but there are
- * kernels that refuse it. A number counts a link when the next is met: were ours the only one, the
- * next read(2) would take one that was made meanwhile for the first. The loader pins more.
+ * Returns whether the program must do its work: once per pass. An iterator over links visits a few
+ * dozen of them, including ours, and takes none of their locks; an unprivileged reader can trigger
+ * that by a read(2) alone. An iterator over map elements would visit only one element, but some
+ * kernels refuse it. The kernel counts a link when it visits the next one: if ours were the only
+ * link, the next read(2) would treat a link created in the meantime as the first. The loader pins
+ * more links.
  */
 static __always_inline bool is_first(const struct bpf_iter__bpf_link *ctx)
 {
 	return ctx->link && !ctx->meta->seq_num;
 }
 
-/* The same for the one process that control.vma_tgid names, without a walk over all tasks. */
+/* As vmas_open, for only the process in control.vma_tgid, without a walk over all tasks. */
 SEC("iter/bpf_link")
 int vmas_pid(struct bpf_iter__bpf_link *ctx)
 {
@@ -330,7 +334,7 @@ static long visit_tree_entry(__u32 i, void *context)
 	return s->broken || last >= VMA_ADDRESSES;
 }
 
-/* Lists the mappings of `task` from address `from` on. Returns 1 when they must be read again. */
+/* Lists the mappings of `task` from address `from` on. Returns 1 if they must be read again. */
 static __always_inline int list_tree(struct seq_file *seq, struct task_struct *task, __u64 from)
 {
 	union reader_scratch *s = reader_scratch();
@@ -353,9 +357,9 @@ static __always_inline int list_tree(struct seq_file *seq, struct task_struct *t
 }
 
 /*
- * The same for older kernels. When the mappings change meanwhile the process must be read again: a
- * show that returns 1 writes nothing. Without control.vma_tgid one reading lists all processes that
- * `asked` names, each from its own address on.
+ * As vmas_open, for older kernels. If the mappings change during the walk, the process must be read
+ * again: a show that returns 1 writes nothing. Without control.vma_tgid one pass lists all
+ * processes in `asked`, each from its own address on.
  */
 SEC("iter/task")
 int vmas_tree(struct bpf_iter__task *ctx)
@@ -382,8 +386,8 @@ static __always_inline const struct unwind_claims *claims_get(void)
 
 /*
  * Fills a table with the ranges of `task` if `unwind_claims` names its process, as `vmas` would
- * list them. The programs that call it are apart from `vmas` because they store their own findings,
- * in a map that only they write.
+ * list them. The programs that call it are separate from `vmas` because they store their own
+ * findings, in a map that only they write.
  */
 static __always_inline int fill_ranges(const struct bpf_iter_meta *meta, struct task_struct *task,
 				       const struct unwind_claims *claims)
@@ -422,7 +426,7 @@ int ranges(struct bpf_iter__task *ctx)
 	return task && claims ? fill_ranges(ctx->meta, task, claims) : 0;
 }
 
-/* The same without a walk over all tasks, as vmas_pid. */
+/* As ranges, without a walk over all tasks, as vmas_pid. */
 SEC("iter/bpf_link")
 int ranges_pid(struct bpf_iter__bpf_link *ctx)
 {

@@ -10,11 +10,11 @@
 /*
  * Private: one bit for each process id (the kernel's PID_MAX_LIMIT is 4 Mi). A program sets it
  * before the process may enter `targets` and clears it when the entry is deleted. A lookup in
- * `targets` costs 250 ns and more when it is not cached; an execve of a process that is no target
- * pays one load instead. The consumer adds only processes that an event, a sample or an iterator
- * showed it, and those set the bit: so the iterator `tasks`, which lists all with a bit, lists
- * every process that the consumer knows and that lives. A bit that is set without need costs one
- * lookup and nothing else.
+ * `targets` that is not cached costs 250 ns and more; an execve of a process that is no target
+ * costs one load instead. The consumer adds only processes that it knows from an event, a sample or
+ * an iterator, and those set the bit. So the iterator `tasks`, which lists all processes with a
+ * bit, lists every living process that the consumer knows. An unnecessary bit costs one lookup and
+ * nothing else.
  */
 #define PROCESS_IDS (4u << 20)
 
@@ -48,7 +48,7 @@ static __always_inline void process_marks_clear(__u32 tgid)
 		__sync_fetch_and_and(word, ~(1ull << (tgid & 63)));
 }
 
-/* Returns false when the process has no entry in `targets`. */
+/* Returns false if the process has no entry in `targets`. */
 static __always_inline bool process_marks_has(__u32 tgid)
 {
 	const __u64 *word = find_mark_word(tgid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* target_match.h: finds the rule that a process matches now, as far as the kernel side knows. */
+/* target_match.h: finds the rule that a process matches now, as far as the programs know. */
 #ifndef TROCAR_BPF_DISCOVERY_TARGET_MATCH_H
 #define TROCAR_BPF_DISCOVERY_TARGET_MATCH_H
 
@@ -8,15 +8,15 @@
 #include "bpf/discovery/process_marks.h"
 #include "bpf/maps/task_keys.h"
 
-/* What a process matches. */
+/* The rule that a process matches. */
 struct target_match {
 	__u32 matched; /* SAMPLE_MATCHED, or 0 */
 	__u32 rule, generation;
 };
 
 /*
- * Finds the rule that the name of the process matches. Not inlined: nearly all that tick have an
- * entry.
+ * Finds the rule that the name of the process matches. Not inlined, because nearly all sampled
+ * processes have an entry.
  */
 static __noinline void match_name(struct task_struct *task, const struct control *c,
 				  struct target_match *ret_match)
@@ -37,10 +37,10 @@ static __noinline void match_name(struct task_struct *task, const struct control
 }
 
 /*
- * Finds the rule that the process of `task` matches: by its entry `target`, or, when `targets` had
- * no room for it (NULL), by its name. Every process with a matched name is marked, so one without a
- * mark costs no lookup in the tries. The flag is computed without a branch: the verifier would
- * check all code behind one twice.
+ * Finds the rule that the process of `task` matches: from its entry `target`, or from its name if
+ * `targets` had no space for it (`target` is NULL). Every process with a matched name is marked, so
+ * one without a mark costs no lookup in the tries. The flag is computed without a branch: the
+ * verifier would check all code after a branch twice.
  */
 static __always_inline void target_match_find(struct task_struct *task, const struct target *target,
 					      const struct control *c,

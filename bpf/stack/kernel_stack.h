@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel_stack.h: walks the kernel's stack that a tick met, as the kernel itself does it
- * (unwind_next_frame of arch/x86/kernel/unwind_orc.c), but by rows that are remembered (orc.h).
- * Whatever that does not follow, it gives up as a whole, and bpf_get_stack is asked: code of BPF
- * and of trampolines, return addresses that a tracer has replaced, rows by other registers. One
- * walk in 64 is compared with its answer.
+ * kernel_stack.h: walks the kernel stack that a tick interrupted, as the kernel's own unwinder does
+ * (unwind_next_frame of arch/x86/kernel/unwind_orc.c), but with cached rows (orc.h). If the stack
+ * contains anything that this walk does not follow, it gives up the whole stack and calls
+ * bpf_get_stack: BPF code and trampolines, return addresses that a tracer has replaced, rows that
+ * use other registers. One walk in 64 is compared with the result of bpf_get_stack.
  */
 #ifndef TROCAR_BPF_STACK_KERNEL_STACK_H
 #define TROCAR_BPF_STACK_KERNEL_STACK_H
@@ -13,25 +13,25 @@
 #include "bpf/stack/orc_rows.h"
 #include "bpf/stack/stack.h"
 
-#define KERNEL_STACK_WRONG_MAX 4 /* walks that were wrong, after which none is made */
+#define KERNEL_STACK_WRONG_MAX 4 /* number of wrong walks after which no more walks are made */
 
-/* One walk in so many is compared; a test compares all. */
+/* One walk in this many is compared. A test compares all. */
 const volatile __u32 kernel_stack_checked __weak = 64;
 
-/* Kernel and modules lie in the last 2 GiB of addresses. */
+/* Kernel and modules are in the last 2 GiB of addresses. */
 #define KERNEL_STACK_IS_CODE(ip) ((ip) >> 31 == (1ull << 33) - 1)
 
-#define KERNEL_STACK_AT_ONCE 2 /* frames */
+#define KERNEL_STACK_AT_ONCE 2 /* frames per loop iteration */
 
-#define KERNEL_STACK_BELOW 8	/* of them lie below the word that is asked for */
-#define KERNEL_STACK_PAGE  4096 /* a page of a stack is there as a whole or not at all */
+#define KERNEL_STACK_BELOW 8	/* words read below the requested one */
+#define KERNEL_STACK_PAGE  4096 /* a page of a stack is mapped as a whole or not at all */
 
 /*
- * A walk's state is in stack_scratch, where the verifier knows nothing of it, so that it checks one
- * step once.
+ * The state of a walk is in stack_scratch, whose content the verifier does not track, so it checks
+ * one step only once.
  */
 
-/* The elements of maps that a walk uses. */
+/* The map elements that a walk uses. */
 struct kernel_stack_tables {
 	struct stack_buffer *buffer;
 	struct orc_rows *rows;
@@ -62,7 +62,7 @@ __weak __noinline int kernel_stack_fill(__u64 at)
 	return 0;
 }
 
-/* Returns the word of the kernel's stack at `at`; 0 where nothing is. */
+/* Returns the word of the kernel stack at `at`; 0 if it is not mapped. */
 static __always_inline __u64 stack_word(const struct kernel_walk *s, __u64 at)
 {
 	if (has_cast)
@@ -74,7 +74,7 @@ static __always_inline __u64 stack_word(const struct kernel_walk *s, __u64 at)
 	return s->words[(at - s->base) / sizeof(__u64) & (KERNEL_STACK_WORDS - 1)];
 }
 
-/* Returns the caller's stack pointer, by the row. */
+/* Returns the caller's stack pointer, computed by the row. */
 static __always_inline __u64 find_frame(const struct kernel_walk *s, __u32 row)
 {
 	switch (ORC_ROW_FROM(row)) {
@@ -89,7 +89,7 @@ static __always_inline __u64 find_frame(const struct kernel_walk *s, __u32 row)
 	}
 }
 
-/* Takes over the caller's bp where the frame saved it by the row. */
+/* Restores the caller's bp if the row has it saved in the frame. */
 static __always_inline void restore_bp(struct kernel_walk *s, __u32 row, __u64 frame)
 {
 	if (ORC_ROW_SAVED(row) != ORC_SAVED_NOT)
@@ -99,8 +99,8 @@ static __always_inline void restore_bp(struct kernel_walk *s, __u32 row, __u64 f
 }
 
 /*
- * Steps to the caller by any row. Returns 0; 1 at the outermost frame, or where the walk is not to
- * be trusted any more. Not inlined: most frames do without it (step_out).
+ * Steps to the caller by any row. Returns 0; 1 at the outermost frame, or if the walk can no longer
+ * be trusted. Not inlined, because most frames do not need it (step_out_plain).
  */
 static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 {
@@ -111,7 +111,7 @@ static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 		s->sp = frame;
 	} else if (ORC_ROW_KIND(row) == ORC_REGS) {
 		s->ended = stack_word(s, frame + ORC_PT_CS) & 3;
-		if (s->ended) /* where user mode was left, as at most system calls */
+		if (s->ended) /* entered from user mode, as in most system calls */
 			return 1;
 		s->ip = stack_word(s, frame + ORC_PT_IP);
 		s->sp = stack_word(s, frame + ORC_PT_SP);
@@ -123,11 +123,11 @@ static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 	}
 	restore_bp(s, row, frame);
 	s->leaf = !!(row & ORC_ROW_SIGNAL);
-	/* One stack is left only for the one that was interrupted or called from. */
+	/* A stack is left only for the interrupted or calling one. */
 	return ORC_ROW_FROM(row) <= ORC_FROM_BP && s->sp <= sp;
 }
 
-/* The same by a row that is plain. */
+/* As step_out_any, for a plain row. */
 static __always_inline long step_out_plain(struct kernel_walk *s, __u32 row)
 {
 	__u64 frame = (ORC_ROW_FROM(row) == ORC_FROM_SP ? s->sp : s->bp) + ORC_ROW_SP(row);
@@ -142,7 +142,7 @@ static __always_inline long step_out_plain(struct kernel_walk *s, __u32 row)
 	return 0;
 }
 
-/* Adds the frame that the walk is at, and steps to its caller. Returns 1 where the walk ends. */
+/* Adds the current frame, and steps to its caller. Returns 1 at the end of the walk. */
 static __always_inline long add_kernel_frame(struct stack_buffer *b, struct orc_rows *rows)
 {
 	struct kernel_walk *s = &b->kernel;
@@ -162,7 +162,7 @@ static __always_inline long add_kernel_frame(struct stack_buffer *b, struct orc_
 	return s->ended || step_out_any(s, row);
 }
 
-/* Some frames for each call of it: the call takes as long as half a frame. */
+/* Handles several frames per call, because a bpf_loop call takes as long as half a frame. */
 static long walk_kernel_frames(__u32 i, struct kernel_stack_tables *w)
 {
 #pragma clang loop unroll(disable)
@@ -173,8 +173,8 @@ static long walk_kernel_frames(__u32 i, struct kernel_stack_tables *w)
 }
 
 /*
- * Puts the kernel's stack, with these registers in its innermost frame, at the begin of `frames` of
- * stack_scratch. Returns how many frames it has; 0: it is not known. A global function: the
+ * Puts the kernel stack, with these registers in its innermost frame, at the begin of `frames` of
+ * stack_scratch. Returns the number of frames; 0 if the walk failed. A global function: the
  * verifier checks it once.
  */
 __weak __noinline int kernel_stack_walk(__u64 ip, __u64 sp, __u64 bp)
@@ -200,7 +200,7 @@ __weak __noinline int kernel_stack_walk(__u64 ip, __u64 sp, __u64 bp)
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* A comparison of frames with those at STACK_ADDRESSES. */
+/* A comparison of frames with the frames at STACK_ADDRESSES. */
 struct kernel_stack_compared {
 	const struct stack_buffer *buffer;
 	__u64 differs;
@@ -217,7 +217,7 @@ static long compare_frame(__u32 i, struct kernel_stack_compared *c)
 	return !!c->differs;
 }
 
-/* Whether the first `count` frames of `b` are those that stand at STACK_ADDRESSES there. */
+/* Returns whether the first `count` frames of `b` equal the frames at STACK_ADDRESSES. */
 static __always_inline bool kernel_stack_agrees(const struct stack_buffer *b, __u32 count)
 {
 	struct kernel_stack_compared compared = { .buffer = b };
@@ -227,8 +227,8 @@ static __always_inline bool kernel_stack_agrees(const struct stack_buffer *b, __
 }
 
 /*
- * Compares a walk with the kernel's own. Returns its frames; 0 when the two differ, and then
- * forgets the rows it was made by.
+ * Compares a walk with the kernel's own. Returns the number of frames. Returns 0 if the two differ,
+ * and then removes all cached rows.
  */
 static __noinline __u32 check_walk(void *ctx, struct stack_buffer *b, __u32 frames)
 {
@@ -249,7 +249,7 @@ static __noinline __u32 check_walk(void *ctx, struct stack_buffer *b, __u32 fram
 	return 0;
 }
 
-/* Returns how many frames of the kernel's stack could be walked; 0: the kernel must be asked. */
+/* Returns the number of kernel frames of the walk; 0: use bpf_get_stack instead. */
 static __always_inline __u32 try_walk(void *ctx, struct stack_buffer *b)
 {
 	const volatile __u64 *registers = ctx;
@@ -274,8 +274,8 @@ static __always_inline __u32 try_walk(void *ctx, struct stack_buffer *b)
 #endif
 
 /*
- * Puts the kernel's stack that a tick met at the begin of b->frames, if it is `wanted`; sets
- * kernel_frames and kernel_error of b->sample. `ctx` is of a perf_event program.
+ * Puts the kernel stack that a tick interrupted at the begin of b->frames, if it is `wanted`. Sets
+ * kernel_frames and kernel_error of b->sample. `ctx` is the context of a perf_event program.
  */
 static __always_inline void kernel_stack_take(void *ctx, struct stack_buffer *b, bool wanted)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * ksyms.bpf.c: text symbols of the kernel and its modules, and where BPF programs are and since
- * when, for an unprivileged reader.
+ * ksyms.bpf.c: lists the text symbols of the kernel and its modules, and the address ranges and
+ * load times of BPF programs, for an unprivileged reader.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -15,11 +15,11 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define KSYM_NAME_BYTES	  512 /* KSYM_NAME_LEN */
-#define KSYM_MODULE_BYTES 56  /* MODULE_NAME_LEN on 64 bits */
+#define KSYM_MODULE_BYTES 56  /* MODULE_NAME_LEN on 64-bit kernels */
 #define RECORD_ALIGN	  8
 #define BPF_FUNCTIONS_MAX 256 /* BPF_MAX_SUBPROGS */
 
-/* Members of a BPF program that kernel.h need not have. */
+/* Members of a BPF program. Only this file uses them, so they are not in kernel.h. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct bpf_ksym {
@@ -27,9 +27,9 @@ struct bpf_ksym {
 };
 
 struct bpf_prog_aux {
-	__u32 func_cnt; /* of `func`: 0 without functions of its own */
+	__u32 func_cnt; /* of `func`: 0 without subprograms */
 	struct bpf_prog **func;
-	__u64 load_time; /* CLOCK_BOOTTIME; 0 in those of `func` */
+	__u64 load_time; /* CLOCK_BOOTTIME; 0 for subprograms */
 	struct bpf_ksym ksym;
 };
 
@@ -49,7 +49,7 @@ struct ksym_scratch {
 	char names[KSYM_NAME_BYTES + KSYM_MODULE_BYTES + RECORD_ALIGN];
 };
 
-/* Each reading thread has its own: iterators run preemptible (iter.bpf.c). */
+/* One element per reading thread, because iterators are preemptible (iter.bpf.c). */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -105,14 +105,14 @@ int ksyms(struct bpf_iter__ksym *ctx)
 	return 0;
 }
 
-/* A walk over the functions of a program, which are programs too, with symbols of their own. */
+/* A walk over the subprograms of a program. They are programs too, with their own symbols. */
 struct code_walk {
 	struct seq_file *seq;
 	struct bpf_prog **functions;
 	struct bpf_code_record record;
 };
 
-/* Writes where a program or one of its functions is. */
+/* Writes the address range of a program or subprogram. */
 static __always_inline void put_code(struct code_walk *w, const struct bpf_prog_aux *aux)
 {
 	struct bpf_code_record *record = &w->record;
@@ -136,7 +136,7 @@ static long put_function(__u32 i, struct code_walk *w)
 	return 0;
 }
 
-/* The records of one program fit the buffer of a read (32 KiB). */
+/* The records of one program fit the buffer of one read (32 KiB). */
 SEC("iter/bpf_prog")
 int bpf_code(struct bpf_iter__bpf_prog *ctx)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * orc.bpf.c: learns where the kernel's own unwind tables are (orc.h). The loader reads the iterator
- * `orc_symbols` once and then runs `orc_modules`; two programs follow modules that come and go.
+ * orc.bpf.c: finds the kernel's own unwind tables (orc.h). The loader reads the iterator
+ * `orc_symbols` once and then runs `orc_learn`. Two more programs follow the loading and unloading
+ * of modules.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -14,17 +15,17 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define SYMBOL_BYTES 32 /* longer than each that is looked for */
+#define SYMBOL_BYTES 32 /* longer than each wanted symbol */
 #define MODULES_MAX  4096
 
-/* Takes the value of a symbol of that name. */
+/* Stores the value of the symbol with this name. */
 #define TAKE_SYMBOL(text, place)                            \
 	do {                                                \
 		if (!bpf_strncmp(name, sizeof(text), text)) \
 			(place) = ksym->value;              \
 	} while (0)
 
-/* Symbols come in the order of their addresses: the next one ends the function. */
+/* Symbols arrive in the order of their addresses: the next one ends the function. */
 static __always_inline void end_function(struct orc_function *f, __u64 next)
 {
 	if (f->begin && !f->end && next > f->begin)
@@ -61,16 +62,16 @@ int orc_symbols(struct bpf_iter__ksym *ctx)
 	return 0;
 }
 
-/* A module that is searched for, by where its text begins; 0: a free place. */
+/* A search for a module by the begin of its text; 0: a free element. */
 struct module_place {
 	const struct orc_areas *areas;
 	__u64 begin;
-	__u32 found; /* its number plus 1 */
+	__u32 found; /* its index plus 1 */
 };
 
 static long try_place(__u32 i, struct module_place *p)
 {
-	/* The kernel's own is no module's. */
+	/* Element 0 is the kernel itself, not a module. */
 	if (i + 1 >= READ_WORD(p->areas->count))
 		return 1;
 	if (p->areas->items[(i + 1) & (ORC_AREAS - 1)].begin != p->begin)
@@ -100,7 +101,10 @@ static __always_inline void read_text(const struct module *m, struct orc_area *a
 	}
 }
 
-/* Adds the tables of a module, where there is room: else its frames are the kernel's to find. */
+/*
+ * Adds the tables of a module if there is space. Otherwise stacks with its frames are left to
+ * bpf_get_stack.
+ */
 static __noinline int add_module(const struct module *m)
 {
 	struct orc_areas *areas = orc_areas_get();
@@ -126,7 +130,7 @@ SEC("tp_btf/module_load")
 int BPF_PROG(on_module_load, struct module *m)
 {
 	add_module(m);
-	/* What was asked of these addresses before had no answer. */
+	/* Earlier lookups of these addresses found no rows. */
 	orc_forget_rows();
 	return 0;
 }
@@ -147,7 +151,7 @@ int BPF_PROG(on_module_free, struct module *m)
 	return 0;
 }
 
-/* The list of modules, while it is walked. */
+/* A walk over the list of modules. */
 struct module_list {
 	__u64 head, next;
 };
@@ -164,8 +168,9 @@ static long take_module(__u32 i, struct module_list *list)
 }
 
 /*
- * Learns which numbers the registers have: where a function in C begins, the caller's stack pointer
- * is 8 bytes above SP, and bp is still the caller's. Returns false when it is none of those known.
+ * Determines the register numbers of this kernel: at the first instruction of a C function, the
+ * caller's stack pointer is 8 bytes above SP, and bp still has the caller's value. Returns false if
+ * the numbers are not known ones.
  */
 static __always_inline bool learn_numbers(struct orc_areas *areas)
 {
@@ -187,8 +192,8 @@ static __always_inline bool learn_numbers(struct orc_areas *areas)
 }
 
 /*
- * Begins to use the tables, where all of it is known, and takes those of the modules that are
- * loaded. Returns how many areas there are.
+ * Enables the tables if everything needed is known, and adds the tables of the loaded modules.
+ * Returns the number of areas.
  */
 SEC("syscall")
 int orc_learn(void *ctx)
@@ -200,7 +205,7 @@ int orc_learn(void *ctx)
 
 	if (!areas || !bpf_core_type_exists(struct orc_entry))
 		return 0;
-	areas->count = 0; /* no walk, until all is known */
+	areas->count = 0; /* no walks until everything is known */
 	kernel = &areas->items[0];
 	if (!kernel->begin || kernel->end <= kernel->begin || !kernel->ips || !kernel->rows ||
 	    areas->ips_end <= kernel->ips)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * orc.h: finds how the kernel's stack continues from an address of its code, in the tables by which
- * the kernel unwinds itself (ORC, Documentation/arch/x86/orc-unwinder.rst). A search in them meets
- * a dozen cold cache lines, so each row that was found stays in `orc_rows`, in eight bytes with its
- * address: a frame that was met before costs one line. Both maps are private: only the kernel side
- * reads or writes them.
+ * orc.h: finds how the kernel stack continues from an address of kernel code, in the tables by
+ * which the kernel unwinds itself (ORC, Documentation/arch/x86/orc-unwinder.rst). A search in them
+ * touches a dozen cold cache lines. So each row is cached in `orc_rows`, in eight bytes with its
+ * address: a known frame costs one line. Both maps are private: only the programs read or write
+ * them.
  */
 #ifndef TROCAR_BPF_STACK_ORC_H
 #define TROCAR_BPF_STACK_ORC_H
@@ -19,26 +19,26 @@
 #include "bpf/kernel/kernel_orc.h"
 #include "bpf/maps/maps.h"
 
-#define ORC_AREAS      512  /* modules that are loaded at once, and the kernel itself */
-#define ORC_STEPS      20   /* of a search: tables have at most a million rows */
-#define ORC_HOOKS      2    /* addresses that tracers put in place of a return address */
-#define ORC_CALLS      2048 /* rows of return addresses that are remembered */
+#define ORC_AREAS      512  /* modules loaded at a time, plus the kernel itself */
+#define ORC_STEPS      20   /* steps of a search: tables have at most a million rows */
+#define ORC_HOOKS      2    /* addresses with which tracers replace a return address */
+#define ORC_CALLS      2048 /* cached rows of return addresses */
 #define ORC_LEAF_BITS  10
-#define ORC_LEAVES     (1u << ORC_LEAF_BITS) /* of where ticks met the kernel */
+#define ORC_LEAVES     (1u << ORC_LEAF_BITS) /* cached rows of addresses that ticks interrupted */
 #define ORC_PLACE_BITS 12
-#define ORC_ENTRY_BITS 32 /* of an address, beside its row */
-#define ORC_BLOCK_BITS 10 /* bytes of code that one word of the index stands for */
+#define ORC_ENTRY_BITS 32 /* bits of an address that are stored with its row */
+#define ORC_BLOCK_BITS 10 /* log2 of the code bytes per word of the index */
 #define ORC_BLOCKS     65536
 
 _Static_assert(ORC_LEAVES <= ORC_CALLS, "not all rows are forgotten");
 
 /*
- * A row as it is remembered: the caller's stack pointer is (a register or a word) + 8 * SP, and its
- * bp is at (a register) + 8 * BP.
+ * A cached row: the caller's stack pointer is (a register or a word) + 8 * SP, and its bp is at (a
+ * register) + 8 * BP.
  */
-#define ORC_ROW_VALID	 (1u << 31) /* else there is none, or one that orc.h does not follow */
-#define ORC_ROW_PLAIN	 (1u << 27) /* as in mark_plain */
-#define ORC_ROW_SIGNAL	 (1u << 26) /* its caller was interrupted and not called */
+#define ORC_ROW_VALID	 (1u << 31) /* unset: no row, or one that orc.h does not follow */
+#define ORC_ROW_PLAIN	 (1u << 27) /* see mark_plain */
+#define ORC_ROW_SIGNAL	 (1u << 26) /* its caller was interrupted; it made no call */
 #define ORC_ROW_KIND(r)	 ((r) >> 24 & 3)
 #define ORC_ROW_SAVED(r) ((r) >> 22 & 3)
 #define ORC_ROW_FROM(r)	 ((r) >> 20 & 3)
@@ -49,33 +49,33 @@ enum orc_kind { ORC_END, ORC_CALL, ORC_REGS, ORC_REGS_PARTIAL };
 enum orc_saved { ORC_SAVED_NOT, ORC_SAVED_BY_SP, ORC_SAVED_BY_BP };
 enum orc_from { ORC_FROM_SP, ORC_FROM_BP, ORC_FROM_SP_WORD, ORC_FROM_BP_WORD };
 
-/* Where code lies, and the table of it: offsets to addresses in order, and as many rows. */
+/* A range of code and its table: sorted offsets to addresses, and as many rows. */
 struct orc_area {
 	__u64 begin, end;
 	__u64 ips, rows;
 	__u32 count, pad;
 };
 
-/* Registers that do not have the same number in all kernels (kernel_orc.h). */
+/* Register numbers that differ between kernels (kernel_orc.h). */
 struct orc_numbers {
 	__u32 sp, prev_sp, bp_indirect;
 	__u32 pad;
 };
 
-/* A function of the kernel: from its first byte to that of the next one. */
+/* A kernel function: from its first byte to the first byte of the next function. */
 struct orc_function {
 	__u64 begin, end;
 };
 
-/* Area 0 is the kernel itself. What is learnt at the load stays, but for modules. */
+/* Area 0 is the kernel itself. All data but the modules is constant after the load. */
 struct orc_areas {
-	__u32 count; /* areas that are in use, and holes between them; 0: there are no tables */
-	__u32 wrong; /* walks that were not as the kernel's own */
+	__u32 count; /* used areas, and holes between them; 0: no tables */
+	__u32 wrong; /* walks that differed from the kernel's own */
 	__u64 hooks[ORC_HOOKS];
-	__u64 modules; /* the list of modules, until it is read */
+	__u64 modules; /* address of the list of modules */
 	__u64 ips_end;
-	__u64 function;			 /* the begin of one in C */
-	struct orc_function fault, fred; /* entries (fault_entry.h); end 0: not known */
+	__u64 function;			 /* the begin of a C function */
+	struct orc_function fault, fred; /* entries (fault_entry.h); end 0: unknown */
 	struct orc_numbers numbers;
 	struct orc_area items[ORC_AREAS];
 };
@@ -88,11 +88,11 @@ struct {
 } orc_areas __weak SEC(".maps");
 
 /*
- * Those of return addresses stand in the order in which walks met them, so that the row of the next
- * frame is most often the next one, in the same cache line. Those of leaves, which are many and
- * take no room from the others, have two places for each hash. A row is written as a whole, so that
- * readers need no lock. The value is so small that the kernel takes it from its own mapping, of
- * large pages: a cold walk waits most for the way to a page.
+ * The rows of return addresses are in the order in which walks met them, so that the row of the
+ * next frame is mostly the next one, in the same cache line. The rows of leaves are many; they are
+ * separate so that they do not evict the others, and each hash has two places. A row is written as
+ * a whole, so that readers need no lock. The value is small enough that the kernel allocates it in
+ * its direct mapping, which has large pages: a cold walk mostly waits for TLB misses.
  */
 struct orc_rows {
 	__u64 calls[ORC_CALLS];
@@ -106,10 +106,10 @@ struct {
 	__type(value, struct orc_rows);
 } orc_rows __weak SEC(".maps");
 
-/* Where in `calls` a row may stand, by a hash of its address. */
+/* Possible index of a row in `calls`, by a hash of its address. */
 struct orc_places {
 	__u16 items[1u << ORC_PLACE_BITS];
-	__u32 added; /* rows in all: a new one takes the place of the oldest */
+	__u32 added; /* total rows added: a new one replaces the oldest */
 };
 
 struct {
@@ -120,8 +120,8 @@ struct {
 } orc_places __weak SEC(".maps");
 
 /*
- * The last row of the kernel's own table that is not above the begin of a block of code, plus 1; 0:
- * not known yet. A search goes over the few rows between two of these.
+ * For each block of code: the index of the last row of the kernel's own table that is not above the
+ * block's begin, plus 1; 0: not known yet. A search covers only the few rows between two of these.
  */
 struct orc_blocks {
 	__u32 rows[ORC_BLOCKS];
@@ -148,11 +148,11 @@ static __always_inline struct orc_rows *orc_rows_get(void)
 	return bpf_map_lookup_elem(&orc_rows, &zero);
 }
 
-/* A search for the area that holds an address. */
+/* A search for the area that contains an address. */
 struct orc_search {
 	const struct orc_areas *areas;
 	__u64 address;
-	__u32 found; /* its number plus 1 */
+	__u32 found; /* its index plus 1 */
 };
 
 static long try_area(__u32 i, struct orc_search *s)
@@ -167,7 +167,7 @@ static long try_area(__u32 i, struct orc_search *s)
 	return 1;
 }
 
-/* Returns the area of code that holds the address, or NULL. */
+/* Returns the area of code that contains the address, or NULL. */
 static __always_inline const struct orc_area *orc_find_area(const struct orc_areas *areas,
 							    __u64 address)
 {
@@ -181,10 +181,10 @@ static __always_inline const struct orc_area *orc_find_area(const struct orc_are
 	return s.found ? &areas->items[(s.found - 1) & (ORC_AREAS - 1)] : 0;
 }
 
-/* A search for the last address of a table that is not above one. */
+/* A search for the last address in a table that is not above `address`. */
 struct orc_row_search {
 	__u64 ips, address;
-	__u32 first, left; /* it is among these */
+	__u32 first, left; /* the remaining candidates */
 };
 
 static long halve_search(__u32 i, struct orc_row_search *s)
@@ -205,7 +205,7 @@ static long halve_search(__u32 i, struct orc_row_search *s)
 }
 
 /*
- * Returns the number of the kernel's row for the begin of block `number`. A global function: the
+ * Returns the index of the kernel's row for the begin of block `number`. A global function: the
  * verifier checks it once.
  */
 __weak __noinline int orc_block_row(__u32 number)
@@ -228,7 +228,7 @@ __weak __noinline int orc_block_row(__u32 number)
 	return (int)s.first;
 }
 
-/* Returns where the row of an address stands. */
+/* Returns the address of the row of `address`. */
 static __always_inline __u64 find_entry(const struct orc_areas *areas, const struct orc_area *a,
 					__u64 address)
 {
@@ -243,7 +243,7 @@ static __always_inline __u64 find_entry(const struct orc_areas *areas, const str
 	return a->rows + bpf_core_type_size(struct orc_entry) * s.first;
 }
 
-/* Returns whether a tracer's return address stands here: it hides the true one. */
+/* Returns whether the address is a tracer's replacement, which hides the true return address. */
 static __always_inline bool is_hook(const struct orc_areas *areas, __u64 address)
 {
 	for (int i = 0; i < ORC_HOOKS; i++)
@@ -252,7 +252,7 @@ static __always_inline bool is_hook(const struct orc_areas *areas, __u64 address
 	return false;
 }
 
-/* Returns enum orc_kind in the bits of a row, or 0 for a row that is not to be followed. */
+/* Returns enum orc_kind in the bits of a row, or 0 for a row that is not followed. */
 static __always_inline __u32 pack_kind(const struct orc_entry *entry)
 {
 	const struct orc_entry___signal *signal = (const void *)entry;
@@ -274,7 +274,7 @@ static __always_inline __u32 pack_kind(const struct orc_entry *entry)
 	return row | (type - ORC_TYPE_CALL + ORC_CALL) << 24;
 }
 
-/* The same for the registers. */
+/* Returns the registers in the bits of a row, or 0 for a row that is not followed. */
 static __always_inline __u32 pack_registers(const struct orc_numbers *numbers,
 					    const struct orc_entry *entry)
 {
@@ -302,7 +302,7 @@ static __always_inline __u32 pack_registers(const struct orc_numbers *numbers,
 	return ORC_ROW_VALID | saved << 22 | from << 20;
 }
 
-/* The same for the offsets: multiples of 8 that fit. */
+/* Returns the offsets in the bits of a row, or 0 if they are not multiples of 8 or do not fit. */
 static __always_inline __u32 pack_offsets(const struct orc_entry *entry)
 {
 	__s32 sp = BPF_CORE_READ(entry, sp_offset), bp = BPF_CORE_READ(entry, bp_offset);
@@ -313,8 +313,8 @@ static __always_inline __u32 pack_offsets(const struct orc_entry *entry)
 }
 
 /*
- * Returns ORC_ROW_PLAIN where the frame was called, lies at an offset from SP or BP, and saved bp
- * in itself or not at all; else 0. Most rows are so, and one bit marks it instead of four tests.
+ * Returns ORC_ROW_PLAIN if the frame was called, is at an offset from SP or BP, and saved bp in
+ * itself or not at all; else 0. Most rows are plain, and one bit replaces four tests.
  */
 static __always_inline __u32 mark_plain(__u32 row)
 {
@@ -325,8 +325,8 @@ static __always_inline __u32 mark_plain(__u32 row)
 }
 
 /*
- * Searches for the row of an address; without ORC_ROW_VALID the kernel must be asked for the whole
- * stack. A global function: the verifier checks it once.
+ * Searches for the row of an address. Without ORC_ROW_VALID the whole stack must come from
+ * bpf_get_stack. A global function: the verifier checks it once.
  */
 __weak __noinline int orc_search_row(__u64 address)
 {
@@ -357,7 +357,10 @@ static long forget_row(__u32 i, struct orc_rows **rows)
 	return 0;
 }
 
-/* Forgets all rows: other code may lie at their addresses. A global function, as above. */
+/*
+ * Removes all cached rows, because other code may be at their addresses. A global function: the
+ * verifier checks it once.
+ */
 __weak __noinline int orc_forget_rows(void)
 {
 	struct orc_rows *rows = orc_rows_get();

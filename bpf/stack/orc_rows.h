@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* orc_rows.h: finds the row of an address among those that are remembered, or else searches it. */
+/* orc_rows.h: finds the row of an address in the cache, or searches for it in the tables. */
 #ifndef TROCAR_BPF_STACK_ORC_ROWS_H
 #define TROCAR_BPF_STACK_ORC_ROWS_H
 
@@ -17,15 +17,15 @@ static __always_inline __u32 orc_hash(__u64 address, __u32 bits)
 	return (__u32)address * 0x9e3779b1u >> (32 - bits);
 }
 
-/* Returns the address with its row, as they are remembered. */
+/* Returns a cache entry: the address with its row. */
 static __always_inline __u64 orc_search_entry(__u64 address)
 {
 	return (__u64)(__u32)address << ORC_ENTRY_BITS | (__u32)orc_search_row(address);
 }
 
 /*
- * Returns the row of an address at which a tick met the kernel, or an interrupt did. Not inlined:
- * it is needed once in a walk.
+ * Returns the row of an address that a tick or another interrupt interrupted. Not inlined, because
+ * a walk needs it once.
  */
 static __noinline __u32 orc_find_leaf(struct orc_rows *rows, __u64 address)
 {
@@ -42,7 +42,10 @@ static __noinline __u32 orc_find_leaf(struct orc_rows *rows, __u64 address)
 	return (__u32)second;
 }
 
-/* The same for the address before a return address, which does not stand at *at; sets *at. */
+/*
+ * Returns the row of the address before a return address, which is not in the cache after *at. Sets
+ * *at to its place.
+ */
 static __noinline __u32 orc_seek_call(struct orc_rows *rows, __u64 address, __u32 *at)
 {
 	struct orc_places *places = orc_places_get();
@@ -66,8 +69,8 @@ static __noinline __u32 orc_seek_call(struct orc_rows *rows, __u64 address, __u3
 }
 
 /*
- * Returns the row of the address before a return address. *at is the place of the row of the frame
- * before, and becomes the place of this one.
+ * Returns the row of the address before a return address. *at is the place of the row of the
+ * previous frame, and becomes the place of this one.
  */
 static __always_inline __u32 orc_find_call(struct orc_rows *rows, __u64 address, __u32 *at)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * stack.h: takes the stacks of the current task; no other code does. The user stack is walked by
- * the table of the process when one is published (unwind_walk.h), else by frame pointers with the
- * kernel's helper (caller_check.h). Only addresses of code leave it, never memory.
+ * the unwind table of the process if one is published (unwind_walk.h), else by frame pointers with
+ * the kernel's helper (caller_check.h). Only addresses of code leave this code, never memory.
  */
 #ifndef TROCAR_BPF_STACK_STACK_H
 #define TROCAR_BPF_STACK_STACK_H
@@ -20,16 +20,16 @@
 
 _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id), "frame layout");
 
-#define KERNEL_STACK_WORDS 64 /* that are read at once */
+#define KERNEL_STACK_WORDS 64 /* words read at once */
 
-/* State of a walk of the kernel's stack (kernel_stack.h). */
+/* State of a walk of the kernel stack (kernel_stack.h). */
 struct kernel_walk {
 	__u64 ip, sp, bp;
-	__u32 leaf; /* the frame was interrupted: its ip is that of the instruction to run next */
+	__u32 leaf; /* the frame was interrupted: its ip is the next instruction to run */
 	__u32 frames;
-	__u32 ended;	   /* the outermost frame was reached */
-	__u32 place;	   /* of the last row of a return address */
-	__u64 base, bytes; /* where `words` stand in the kernel's memory, and how many bytes */
+	__u32 ended;	   /* the walk reached the outermost frame */
+	__u32 place;	   /* place of the last row of a return address */
+	__u64 base, bytes; /* kernel address of `words`, and their bytes */
 	__u64 words[KERNEL_STACK_WORDS];
 };
 
@@ -40,29 +40,32 @@ struct taker {
 	__u32 capture; /* SAMPLE_CAPTURE, or 0 */
 };
 
-/* Those of one tick, the nearest first. */
+/* The takers of one tick, the nearest watch first. */
 struct takers {
 	struct taker items[WATCHES_NESTED];
 	__u32 count;
-	__u32 capture; /* SAMPLE_CAPTURE when one of them captures */
+	__u32 capture; /* SAMPLE_CAPTURE if one of them captures */
 };
 
 _Static_assert((WATCHES_NESTED & (WATCHES_NESTED - 1)) == 0, "WATCHES_NESTED is a mask");
 
 /*
- * A sample as it goes into the ring: kernel frames, directly behind them user frames, and behind
- * user frames that are build-ids their addresses (SAMPLE_ADDRESSES).
+ * A sample as it is put into the ring: kernel frames, then user frames, and after user frames that
+ * are build-ids their addresses (SAMPLE_ADDRESSES).
  */
 struct stack_buffer {
-	/* Private, not in the record, one walk after the other in the same cache lines: */
+	/*
+	 * Private, not in the record. The two walks run one after the other in the same cache
+	 * lines.
+	 */
 	union {
 		struct unwind_walk walk;
 		struct kernel_walk kernel;
 	};
-	__u32 kernel_walks;   /* on this CPU, for the choice of those that are compared */
+	__u32 kernel_walks;   /* since the last comparison on this CPU */
 	__u32 calls;	      /* the sampler must wake the consumer */
-	__u32 puts;	      /* records of this CPU */
-	struct takers takers; /* of the sampler, here as this memory is touched anyway */
+	__u32 puts;	      /* records put by this CPU */
+	struct takers takers; /* of the sampler; here because this memory is used anyway */
 	__u32 at;	      /* offset of the next user frame in `frames` */
 	struct sample sample;
 	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
@@ -79,7 +82,7 @@ struct {
 	__type(value, struct stack_buffer);
 } stack_scratch __weak SEC(".maps");
 
-/* Private: a frame may be resolved only by the kernel side's own findings. */
+/* Private: only findings of the programs themselves may resolve a frame. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -111,7 +114,9 @@ static __always_inline __u64 bound_bytes(long bytes, __u64 max)
 	return n > max ? max : n;
 }
 
-/* Reads the registers with which the task left user mode, also when the tick hit the kernel. */
+/*
+ * Reads the registers with which the task left user mode, also if the tick interrupted the kernel.
+ */
 static __always_inline void read_registers(struct task_struct *task, struct unwind_frame *ret_frame)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
@@ -131,7 +136,10 @@ static __always_inline void read_registers(struct task_struct *task, struct unwi
 	ret_frame->fp_lost = 0;
 }
 
-/* Reads the limits of the thread's stacks. The thread has memory: sampler.bpf.c has tested it. */
+/*
+ * Reads the limits of the thread's stacks. The thread has user memory: sampler.bpf.c has checked
+ * it.
+ */
 static __always_inline void read_bounds(struct task_struct *task, const struct mm_struct *mm,
 					struct unwind_frame *f)
 {
@@ -145,7 +153,7 @@ static __always_inline void read_bounds(struct task_struct *task, const struct m
 	f->bounds.alternate_bytes = task->sas_ss_size;
 }
 
-/* The maps' elements that each frame of a walk needs, looked up once. */
+/* The map elements that each frame of a walk needs, looked up once. */
 struct stack_tables {
 	struct stack_buffer *buffer;
 	struct unwind_ranges *ranges;
@@ -154,7 +162,10 @@ struct stack_tables {
 	struct unwind_code_cache *code;
 };
 
-/* What was found unchanged in the process counts on, as long as nothing has changed since. */
+/*
+ * Returns the place of the process's checks in the cache. Checks that found ranges unchanged stay
+ * valid as long as nothing has changed in the process since.
+ */
 static __always_inline __u32 begin_checks(const struct mm_struct *mm, const struct process_key *key,
 					  __u64 generation, struct unwind_cache *cache)
 {
@@ -166,7 +177,7 @@ static __always_inline __u32 begin_checks(const struct mm_struct *mm, const stru
 	return unwind_cache_begin(cache, &now);
 }
 
-/* Returns false when there is no such table. */
+/* Looks up the elements for table `number`. Returns false if there is no such table. */
 static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
 					struct stack_tables *ret_tables)
 {
@@ -181,7 +192,8 @@ static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
 }
 
 /*
- * Adds one frame. The innermost is added even when it lies in no range: the task was running there.
+ * Adds one frame. The innermost frame is added even if it is in no range: the task was running
+ * there.
  */
 static long walk_frame(__u32 i, struct stack_tables *tables)
 {
@@ -209,18 +221,19 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 }
 
 /*
- * Walks the user stack of the current task, of the process `key`, by table `number`, and puts it at
- * `frames` + at of stack_scratch. Returns its bytes; 0 when that table is not one of this process.
- * A global function: the verifier checks it once, and not behind each way to it.
+ * Walks the user stack of the current task, of process `key`, by table `number`, and puts it at
+ * `frames` + at of stack_scratch. Returns its bytes; 0 if the table does not belong to this
+ * process. A global function: the verifier checks it once, and not after each path that leads to
+ * it.
  */
 __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	const struct mm_struct *mm = task->mm; /* before the paths part (task_keys.h) */
+	const struct mm_struct *mm = task->mm; /* before the branches (task_keys.h) */
 	__u32 zero = 0;
 	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	struct stack_tables tables;
-	struct process_key own; /* 6.1 takes a key for a map from this stack only */
+	struct process_key own; /* 6.1 accepts a map key only from this function's own stack */
 	__u64 generation;
 
 	if (!key || !b)
@@ -251,10 +264,10 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	if (b->walk.stop_reason == UNWIND_END_NONE)
 		b->walk.stop_reason = UNWIND_END_DEPTH;
 	/*
-	 * A tripwire: the consumer must not have a table filled before the last walk by it has
-	 * ended. A changed generation proves that it did, and only the innermost frame is kept.
-	 * That the table is no longer published is no fault: it was when the walk began, and stays
-	 * whole until the walk ends.
+	 * A tripwire: the consumer must not have a table refilled before the last walk by it has
+	 * ended. A changed generation proves that it did, and only the innermost frame is kept. An
+	 * unpublished table is no fault: it was published when the walk began, and stays whole
+	 * until the walk ends.
 	 */
 	if (READ_ORDERED(tables.ranges->table_generation) != generation) {
 		b->walk.stop_reason = UNWIND_END_SWITCHED;
@@ -272,8 +285,8 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 
 /*
  * Fetches the user stack twice: as build-ids at `at`, and as addresses at STACK_ADDRESSES. Returns
- * the number of frames; 1 when the two differ in length, as only the innermost is then sure to be
- * the same.
+ * the number of frames. Returns 1 if the two differ in length: then only the innermost frame is
+ * certain to be equal.
  */
 static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b, __u64 at)
 {
@@ -293,7 +306,7 @@ static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b
 
 /*
  * Returns how many of the `count` frames, with build-ids at `frames` + at of stack_scratch and
- * addresses at STACK_ADDRESSES, may leave the kernel side. A global function, as stack_walk.
+ * addresses at STACK_ADDRESSES, may leave the kernel. A global function, as stack_walk.
  */
 __weak __noinline int stack_check_callers(__u32 at, __u32 count)
 {
@@ -334,8 +347,8 @@ static __noinline __u64 take_pointer_stack(void *ctx, struct stack_buffer *b, __
 }
 
 /*
- * Puts the build-id of the leaf behind a stack that was walked by the table: for a consumer that
- * asked for build-ids, and for a leaf that the table does not know. Returns its bytes.
+ * Appends the build-id of the leaf to a stack that was walked by the table: for a consumer that
+ * requested build-ids, and for a leaf that is not in the table. Returns its bytes.
  */
 static __noinline __u64 add_leaf_build_id(void *ctx, struct stack_buffer *b, __u64 at)
 {
@@ -350,7 +363,7 @@ static __noinline __u64 add_leaf_build_id(void *ctx, struct stack_buffer *b, __u
 	return sizeof(struct frame_build_id);
 }
 
-/* Returns true when the walk stopped at its leaf, in memory that the table does not know. */
+/* Returns true if the walk stopped at its leaf, in memory that is not in the table. */
 static __always_inline bool is_leaf_unknown(const struct stack_buffer *b)
 {
 	return b->sample.user_frames == 1 && (b->sample.stop_reason == UNWIND_END_NO_MAPPING ||
@@ -364,9 +377,9 @@ struct stack_owner {
 };
 
 /*
- * Fetches the user stack, if `want` (enum stack_want) names it, into b->frames, behind the
- * sample.kernel_frames that stand there. Sets user_frames, user_error and stop_reason of b->sample,
- * and those of its flags that describe the frames. Returns the bytes of all frames, at most
+ * Takes the user stack, if `want` (enum stack_want) includes it, into b->frames, after the
+ * sample.kernel_frames that are already there. Sets user_frames, user_error and stop_reason of
+ * b->sample, and its flags that describe the frames. Returns the bytes of all frames, at most
  * sizeof(b->frames). A stack that is not wanted or is empty has 0 frames and no error
  * (bpf_get_stack, kernel/bpf/stackmap.c).
  */
