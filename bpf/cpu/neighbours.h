@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * neighbours.h: counts the users of the CPUs while a session runs: the time of every tick goes to
- * the cgroup of the task that it met, to idle_ns, or to a counter of unlisted time. So the sum of
- * all is the time of all CPUs, as far as they ticked.
+ * neighbours.h: counts the users of the CPUs while a session runs. The time of every tick is added
+ * to the cgroup of the task that it interrupted, to idle_ns, or to a counter of unlisted time. So
+ * the sum of all is the time of all CPUs, as far as they ticked.
  */
 #ifndef TROCAR_BPF_CPU_NEIGHBOURS_H
 #define TROCAR_BPF_CPU_NEIGHBOURS_H
@@ -29,7 +29,8 @@ struct {
 } neighbours SEC(".maps");
 
 /*
- * The same time by CPU: the cgroups that had the very CPUs that a cgroup ran on. Has the same keys.
+ * The same times by CPU, to show which cgroups used the CPUs that a cgroup ran on. It has the same
+ * keys.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
@@ -38,7 +39,7 @@ struct {
 	__type(value, __u64);
 } neighbour_cpus SEC(".maps");
 
-/* A cgroup that finds no room here has none in `neighbours` either. */
+/* A cgroup for which this map is full has no entry in `neighbours` either. */
 static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
 {
 	__u64 *here = bpf_map_lookup_elem(&neighbour_cpus, &cgroup);
@@ -49,7 +50,9 @@ static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
 		bpf_map_update_elem(&neighbour_cpus, &cgroup, &period_ns, BPF_NOEXIST);
 }
 
-/* Notes the directories above the current task's cgroup: it may be gone when the session ends. */
+/*
+ * Records the ancestors of the current task's cgroup: the cgroup may be gone when the session ends.
+ */
 static __always_inline void note_above(__u64 cgroup)
 {
 	struct neighbour *n = bpf_map_lookup_elem(&neighbours, &cgroup);
@@ -61,8 +64,8 @@ static __always_inline void note_above(__u64 cgroup)
 }
 
 /*
- * Inserts the current task's cgroup. Not inlined: its name needs stack that the sampler's walk has
- * no room for. 0 or the error of the table.
+ * Inserts the current task's cgroup. Not inlined: its name needs stack space that the sampler's
+ * walk does not have. Returns 0 or the error of the table.
  */
 static __noinline int insert_neighbour(__u64 cgroup, __u64 period_ns)
 {
@@ -81,8 +84,8 @@ static __noinline int insert_neighbour(__u64 cgroup, __u64 period_ns)
 }
 
 /*
- * Counts the tick for the name of its thread, by the majority vote of Boyer and Moore: a name that
- * has most of the ticks is the one that stands. Two CPUs at once may lose a vote.
+ * Counts the tick for the name of its thread, by the majority vote of Boyer and Moore: a name with
+ * the majority of the ticks wins. Concurrent CPUs may lose a vote.
  */
 static __noinline int vote_name(struct neighbour *known)
 {
@@ -102,7 +105,7 @@ static __noinline int vote_name(struct neighbour *known)
 	return 0;
 }
 
-/* Adds a tick's time to the current task's cgroup; `slot` is that of its watch, or NO_SLOT. */
+/* Adds a tick's time to the current task's cgroup. `slot` is the slot of its watch, or NO_SLOT. */
 static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period_ns)
 {
 	struct neighbour *known = bpf_map_lookup_elem(&neighbours, &cgroup);
@@ -115,7 +118,7 @@ static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period
 		if (!error)
 			return;
 	}
-	/* Another CPU may have inserted it meanwhile. */
+	/* Another CPU may have inserted it in the meantime. */
 	if (!known)
 		known = bpf_map_lookup_elem(&neighbours, &cgroup);
 	if (!known) {
@@ -131,9 +134,9 @@ static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period
 }
 
 /*
- * Counts the time `period_ns` of a tick for the current task, of the cgroup `cgroup`. Call it while
+ * Counts the time `period_ns` of a tick for the current task, of cgroup `cgroup`. Call it only if
  * control.sessions is not 0. Not inlined: a tick without a session would have to fetch the code
- * behind it from another cache line. A global function: the verifier checks it once.
+ * after it from another cache line. A global function: the verifier checks it once.
  */
 __weak __noinline int neighbours_count(__u64 cgroup, __u32 slot, __u64 period_ns)
 {

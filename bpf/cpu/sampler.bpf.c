@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * sampler.bpf.c: samples the task that a CPU_CLOCK event interrupts. The program runs in interrupt
- * context on every CPU, for every task, so the cheapest test comes first: when nothing is watched
- * it is one load, for a task of another cgroup one hash lookup that misses and one more load; only
- * then does it read more. While a session runs it also counts the cgroup of each tick
+ * context on every CPU, for every task, so the cheapest test comes first. If nothing is watched, it
+ * is one load; for a task of another cgroup it is one hash lookup that misses and one more load.
+ * Only then does the program read more. While a session runs it also counts the cgroup of each tick
  * (neighbours.h).
  */
 #include <linux/errno.h>
@@ -39,7 +39,7 @@ struct {
 	__type(value, __u32);
 } phases SEC(".maps");
 
-/* 1 from the wake-up at control.wake_bytes until the ring holds less than that again. */
+/* 1 from the wake-up at control.wake_bytes until the ring again holds less than that. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -47,7 +47,7 @@ struct {
 	__type(value, __u32);
 } sample_wake SEC(".maps");
 
-/* What the program has found about a tick before it takes the sample. */
+/* The data about a tick that is known before the sample is taken. */
 struct tick {
 	void *ctx;
 	const struct control *control;
@@ -63,7 +63,7 @@ struct tick {
 	__u32 unwind;	       /* target.unwind */
 };
 
-/* Returns true when the recorder drops this tick: it takes one tick in control.divisor. */
+/* Returns true if the recorder drops this tick: it takes one tick in control.divisor. */
 static __always_inline bool skips_recorder_tick(const struct control *c, __u32 index)
 {
 	__u32 phase = index & (PHASES - 1), divisor = READ_WORD(c->divisor);
@@ -81,8 +81,8 @@ static __always_inline bool skips_recorder_tick(const struct control *c, __u32 i
 
 /*
  * Adds a process that has no entry to `targets`, so that the consumer reads its mappings. Returns
- * true when this call added it. Not inlined, as all that few ticks need: at a tick no code is in a
- * cache, and its code should be together.
+ * true if this call added it. Not inlined, like all code that only a few ticks need: at a tick no
+ * code is in a cache, so the code that every tick runs is kept together.
  */
 static __noinline bool enter_target(const struct tick *t)
 {
@@ -97,7 +97,7 @@ static __noinline bool enter_target(const struct tick *t)
 	process_marks_set(t->key.tgid);
 	r = bpf_map_update_elem(&targets, &t->key, &fresh, BPF_NOEXIST);
 	/*
-	 * On another error a second CPU was first, or holds the bucket; the next tick tries again.
+	 * For other errors a second CPU was first, or holds the bucket; the next tick tries again.
 	 */
 	if (r != -E2BIG)
 		return !r;
@@ -107,8 +107,8 @@ static __noinline bool enter_target(const struct tick *t)
 }
 
 /*
- * Returns true when the consumer must be woken to read the mappings of this process: they can be
- * read only while it lives, which may be shorter than the time to the next drain. At most once per
+ * Returns true if the consumer must be woken to read the mappings of this process: they can be read
+ * only while it lives, which may be shorter than the time to the next drain. At most once per
  * image, and only in a capture.
  */
 static __always_inline bool needs_mappings(const struct tick *t)
@@ -125,7 +125,7 @@ static __always_inline bool needs_mappings(const struct tick *t)
 	return true;
 }
 
-/* Sets all that does not depend on the watch that takes it. */
+/* Sets all members that do not depend on the watch that takes the sample. */
 static __always_inline void fill_sample(const struct tick *t, struct sample *s)
 {
 	s->time_ns = t->now_ns;
@@ -143,11 +143,11 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s)
 	s->cgroup_id = t->cgroup_id;
 }
 
-/* A CPU looks how full the ring is at one of so many of its records. */
+/* A CPU checks the fill level of the ring at one in WAKE_LOOKS_EVERY of its records. */
 #define WAKE_LOOKS_EVERY 4u
 
 /*
- * Returns the wake-up flag for the next record: forced when the consumer has mappings to read, and
+ * Returns the wake-up flag for the next record: forced if the consumer has mappings to read, and
  * once when the ring passes wake_bytes.
  */
 static __always_inline __u64 choose_wake_flag(const struct control *c, struct stack_buffer *b)
@@ -196,11 +196,11 @@ static __noinline void count_lost_stack(const struct sample *s, struct slot_coun
 #define UNMAPPED_EVERY_NS 100000000ull
 
 /*
- * Reports a stack that left the mappings of the table: the process has loaded a library or made
- * memory for code since. Every stop reason that depends on memory is reported alike, or the event
- * would reveal which it was. The event asks the consumer to read the mappings again. It wakes the
- * consumer at once when it is the first of this table: the program has just started or has just
- * loaded something. The consumer limits how many tables a process gets.
+ * Reports a stack that left the mappings of the table: the process has loaded a library or created
+ * memory for code since. All stop reasons that depend on memory cause the same event, or the event
+ * would reveal which one it was. The event asks the consumer to read the mappings again. The first
+ * event of a table wakes the consumer at once: the program has just started or has just loaded a
+ * library. The consumer limits how many tables a process gets.
  */
 static __noinline void report_unmapped(const struct tick *t)
 {
@@ -211,7 +211,7 @@ static __noinline void report_unmapped(const struct tick *t)
 	__u64 last_ns, since_ns;
 
 	/*
-	 * A forked child that still uses its parent's table gets its own soon; do not ask for its
+	 * A forked child that still uses its parent's table gets its own soon; do not request its
 	 * mappings.
 	 */
 	if (!r || !p || !process_table_is_own(r, &t->key))
@@ -274,8 +274,8 @@ static __always_inline void put_sample(const struct control *control, const stru
 }
 
 /*
- * Puts the sample in stack_scratch, with its `bytes` bytes of frames, into the ring for each of the
- * takers. A global function: the verifier checks it once, and not behind each way through the walk.
+ * Puts the sample in stack_scratch, with its `bytes` bytes of frames, into the ring for each taker.
+ * A global function: the verifier checks it once, and not after each path through the walk.
  */
 __noinline int sampler_put(__u64 bytes)
 {
@@ -298,14 +298,12 @@ static __always_inline void take_sample(const struct tick *t)
 	__u32 zero = 0, want = 0;
 	__u64 bytes;
 
-	/* Not t->buffer: the verifier would keep more states apart. */
+	/* Not t->buffer: the verifier would track more states. */
 	b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	if (!b)
 		return;
 	fill_sample(t, &b->sample);
-	/*
-	 * Kept in memory: with a local variable the verifier would check all code behind it twice.
-	 */
+	/* Kept in memory: with a local variable the verifier would check all later code twice. */
 	b->calls = needs_mappings(t);
 	kernel_stack_take(t->ctx, b, !(t->flags & SAMPLE_IN_USER));
 	if (!(t->flags & SAMPLE_KTHREAD))
@@ -324,11 +322,11 @@ static __always_inline void take_sample(const struct tick *t)
 }
 
 /*
- * Returns true when the user registers belong to memory that is there. They do not in a kernel
- * thread, nor in a thread of the process that never was in user mode, nor late in exit(2), which
- * drops the memory (exit_mm of kernel/exit.c), nor in execve(2) from when it leaves the old memory,
- * with a release that may take long, until the new program is in its place (load_elf_binary of
- * fs/binfmt_elf.c sets start_code).
+ * Returns true if the user registers belong to existing user memory. This is false for a kernel
+ * thread, and for a thread of the process that was never in user mode. It is false late in exit(2),
+ * which drops the memory (exit_mm of kernel/exit.c). It is false in execve(2) from the switch to
+ * the new memory, through the release of the old memory, which may take long, until the new program
+ * is loaded (load_elf_binary of fs/binfmt_elf.c sets start_code).
  */
 static __always_inline bool has_user_memory(struct task_struct *task)
 {
@@ -355,7 +353,7 @@ static __always_inline __u32 find_sample_flags(const struct tick *t, const struc
 	return flags;
 }
 
-/* Returns true when the slot's ticks are not of such a process. */
+/* Returns true if the slot excludes this kind of task. */
 static __always_inline bool excludes_task(const struct slot *slot, __u32 matched, __u32 kthread)
 {
 	__u32 flags = READ_WORD(slot->flags);
@@ -363,7 +361,7 @@ static __always_inline bool excludes_task(const struct slot *slot, __u32 matched
 	return (flags & SLOT_BY_PROCESS && !matched) || (flags & SLOT_NO_KTHREADS && kthread);
 }
 
-/* Adds the watch of slot `index`, which wants this tick, to the takers; counts its attempt. */
+/* Adds the watch of slot `index`, which wants this tick, to the takers, and counts its attempt. */
 static __always_inline void add_taker(struct takers *takers, const struct slot *slot, __u32 index,
 				      __u32 state)
 {
@@ -382,8 +380,8 @@ static __always_inline void add_taker(struct takers *takers, const struct slot *
 }
 
 /*
- * Finds the watches that take this tick: that of slot `index`, and those around it. Returns how
- * many. A global function, as sampler_put.
+ * Finds the watches that take this tick: that of slot `index`, and those around it. Returns their
+ * number. A global function, as sampler_put.
  */
 __noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
 {
@@ -403,7 +401,7 @@ __noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
 
 		if (!slot)
 			break;
-		/* Read once: the consumer may write it meanwhile. */
+		/* Read once: the consumer may change it at any time. */
 		state = READ_WORD(slot->state);
 		if ((state == SLOT_RECORDER || state == SLOT_CAPTURE) &&
 		    !excludes_task(slot, matched, kthread)) {
@@ -419,7 +417,7 @@ __noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
 	return (int)READ_WORD(takers->count);
 }
 
-/* Counts the attempts as lost: the consumer is dead. */
+/* Counts the attempts as lost because the consumer is dead. */
 static __noinline void lose_stale(const struct tick *t)
 {
 	TOTALS_COUNT(stale_ticks);
@@ -432,7 +430,7 @@ static __noinline void lose_stale(const struct tick *t)
 	}
 }
 
-/* Takes a tick of a watched cgroup. */
+/* Handles a tick of a watched cgroup. */
 static __always_inline void handle_watched_tick(struct tick *t)
 {
 	struct target *target;

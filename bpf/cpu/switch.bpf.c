@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * switch.bpf.c: counts the context switches of watched cgroups, voluntary and involuntary. The
- * program is attached for the length of a session and runs at every context switch of the machine,
- * so its first test is one load, and which watch the thread has the CPU keeps for a jiffy.
+ * program is attached for the duration of a session and runs at every context switch on the host.
+ * So its first test is one load, and each CPU caches for one jiffy which watch a cgroup has.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -18,8 +18,8 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Returns 1 when the process of the current task, which is the one that the switch leaves, matches
- * a rule. A global function: the verifier checks it once, and not for each watch.
+ * Returns 1 if the process of the current task, which is the one that leaves the CPU, matches a
+ * rule. A global function: the verifier checks it once, and not for each watch.
  */
 __noinline int switch_is_matched(void)
 {
@@ -35,7 +35,7 @@ __noinline int switch_is_matched(void)
 	return match.matched != 0;
 }
 
-/* Returns true when the slot's counts are not of such a process. */
+/* Returns true if the slot excludes this kind of task. */
 static __always_inline bool excludes_task(const struct slot *slot, const struct task_struct *task)
 {
 	__u32 flags = READ_WORD(slot->flags);
@@ -64,9 +64,9 @@ static __always_inline void count_for(const struct slot *slot, __u32 index,
 }
 
 /*
- * Counts as the scheduler does (__schedule in kernel/sched/core.c, nvcsw and nivcsw): a task that
- * is preempted was runnable, whatever state it had set already. `state` is the copy that the kernel
- * made before another CPU could wake the task; the tracepoint has these four arguments since 5.18.
+ * Counts as the scheduler does (__schedule in kernel/sched/core.c, nvcsw and nivcsw): a preempted
+ * task was runnable, whatever state it had already set. `state` is the copy that the kernel made
+ * before another CPU could wake the task. The tracepoint has these four arguments since 5.18.
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task_struct *next,

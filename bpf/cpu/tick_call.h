@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tick_call.h: which system call a tick has hit, and whether it hit a memory stall. The call's
- * number stands in the registers that the thread saved as it entered the kernel, where an interrupt
- * or a fault of user mode leaves -1.
+ * tick_call.h: finds which system call a tick interrupted, and whether it interrupted a memory
+ * stall. The number of the call is in the registers that the thread saved as it entered the kernel.
+ * An interrupt or a fault of user mode leaves -1 there.
  */
 #ifndef TROCAR_BPF_CPU_TICK_CALL_H
 #define TROCAR_BPF_CPU_TICK_CALL_H
@@ -18,8 +18,8 @@
 #include "shared/abi/abi.h"
 
 /*
- * Whether the system call is one of 32 bits: also one of a process of 64 bits, by int 0x80, has
- * other numbers.
+ * Returns whether the system call is a 32-bit one. A 64-bit process can make such a call too, by
+ * int 0x80, and then the numbers are the 32-bit ones.
  */
 static __always_inline bool tick_call_is_compat(const struct task_struct *task)
 {
@@ -30,7 +30,7 @@ static __always_inline bool tick_call_is_compat(const struct task_struct *task)
 	return task->thread_info.flags & TIF_COMPAT;
 }
 
-/* Returns sample.call of a tick that has hit `task`, in user mode or not. */
+/* Returns sample.call of a tick that interrupted `task`, in user mode or not. */
 static __always_inline __u32 tick_call_number(struct task_struct *task, bool in_user)
 {
 	const struct pt_regs *regs;
@@ -52,8 +52,8 @@ static __always_inline __u32 tick_call_number(struct task_struct *task, bool in_
 }
 
 /*
- * Returns SAMPLE_MEMORY_STALL when `task` runs in a memory stall as pressure counts them: it
- * reclaims, compacts, or reads evicted pages back.
+ * Returns SAMPLE_MEMORY_STALL if `task` runs in a memory stall as PSI counts it: it reclaims or
+ * compacts memory, or reads evicted pages back.
  */
 static __always_inline __u32 tick_call_stall(const struct task_struct *task)
 {

@@ -15,9 +15,8 @@
 #include "bpf/kernel/kernel_timer.h"
 #include "bpf/waits/look_memory.h"
 
-#define TIMERFD_NAME "[timerfd]"
-#define LOOK_TIMER_WORDS \
-	128 /* words of the stack searched; the sleeper is about 50 above its end */
+#define TIMERFD_NAME	 "[timerfd]"
+#define LOOK_TIMER_WORDS 128 /* words of the kernel stack; the sleeper is some 50 above its end */
 #define HRTIMER_ENQUEUED 1u
 #define HRTIMER_BASES	 2048u /* more than the bytes of one CPU's clock bases */
 
