@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * block.bpf.c: requests to disks, by the cgroup that asked: how long each waited to be given to its
- * disk, and how long the disk took. The programs are attached for the length of a session. They
- * count the requests of all cgroups: a session wants to know the other users of the disk.
+ * block.bpf.c: measures disk requests by the cgroup that issued them: how long each request waited
+ * until its disk got it, and how long the disk took. The programs are attached for the duration of
+ * a session. They count the requests of all cgroups, because a session also reports the other users
+ * of the disk.
  *
- * A request is made on behalf of a bio, by the thread that asks or by a kernel thread that writes
- * back a cgroup's earlier writes. Only there the asking cgroup is known; later on it is found by
- * the address of its first bio, or by its own where it has none, or has lost some of them. The key
- * is no address, but made from one (hidden_address.h): the consumer reads the table.
+ * A request is made on behalf of a bio, by the thread that does the I/O or by a kernel thread that
+ * writes back a cgroup's earlier writes. Only there the issuing cgroup is known. Later the request
+ * is found by the address of its first bio, or by its own address if it has no bio, or has lost
+ * some of them. The key is not the address itself but is derived from it (hidden_address.h),
+ * because the consumer reads the table.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -27,11 +29,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define BIOS_BEFORE                                                                  \
-	16 /* bios that may have been put in front of the one that a request was for \
-	    */
+#define BIOS_BEFORE 16 /* bios that may precede the one of the request */
 
-/* Both are empty and have no memory outside of sessions. The consumer empties them. */
+/* Both maps are empty and take no memory outside sessions. The consumer empties them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -57,12 +57,12 @@ struct {
 
 static const struct block_sums no_sums;
 
-/* Why a request is lost. */
+/* The reason why a request is lost. */
 enum loss { LOSS_UNTRACKED, LOSS_UNLISTED, LOSS_REUSED };
 
 /*
- * Counts a loss in the watch and those around it; one that no watch has in the element that all
- * sessions read (LOSSES_OF). `error` is that of the table.
+ * Counts a loss in the slot's watch and in the watches around it. A loss of no watch is counted in
+ * the element that all sessions read (LOSSES_OF). `error` is the error of the table.
  */
 static __noinline int count_lost(__u32 index, __u32 loss, int error)
 {
@@ -100,7 +100,7 @@ static __always_inline __u32 device_of(const struct gendisk *disk)
 	return disk ? major << 20 | (BPF_CORE_READ(disk, first_minor) & 0xfffff) : 0;
 }
 
-/* fsync makes a write of nothing where all data are on their way: a flush. */
+/* A write without bytes is a flush: fsync sends one if all data have already been sent. */
 static __always_inline __u8 op_of(__u32 flags, __u32 bytes)
 {
 	switch (flags & REQ_OP_MASK) {
@@ -133,8 +133,8 @@ static __always_inline __u8 size_of(__u32 bytes)
 }
 
 /*
- * Returns the cgroup that the bio is charged to, where the kernel charges by cgroup2; else NULL.
- * Without the controller `io` in a cgroup that is one above it.
+ * Returns the cgroup that the bio is charged to, if the kernel charges by cgroup2; else NULL. If a
+ * cgroup does not have the controller `io`, it is an ancestor with the controller.
  */
 static __always_inline struct cgroup *charged_to(const struct bio *bio)
 {
@@ -147,7 +147,9 @@ static __always_inline struct cgroup *charged_to(const struct bio *bio)
 											 : 0;
 }
 
-/* Sets the asking cgroup: that of the running thread, or the one that a kernel thread works for. */
+/*
+ * Sets the issuing cgroup: that of the running thread, or the one that a kernel thread works for.
+ */
 static __always_inline void find_asker(const struct bio *bio, struct block_request *ret_request)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -166,7 +168,7 @@ static __always_inline void find_asker(const struct bio *bio, struct block_reque
 		ret_request->slot = NO_SLOT;
 }
 
-/* Returns the element of such requests, as table_get does. */
+/* Returns the element for this kind of request, as table_get does. */
 static __always_inline struct block_sums *find_sums(const struct block_request *r, int *ret_error)
 {
 	struct block_key key = { .cgroup_id = r->cgroup_id, .slot = r->slot, .device = r->device };
@@ -185,7 +187,7 @@ static __always_inline void add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns)
 		__sync_fetch_and_add(&steps[step], 1);
 }
 
-/* Adds a request that is over. One that was not seen before its end has no times. */
+/* Adds a completed request. A request that was first seen at its end has no times. */
 static __noinline int add_request(const struct block_request *r, __u64 now_ns, __u32 error)
 {
 	int no_room;
@@ -209,13 +211,13 @@ static __noinline int add_request(const struct block_request *r, __u64 now_ns, _
 		__sync_fetch_and_add(&sums->error_ns, now_ns - r->since_ns);
 	add_step(sums->queue, issued_ns - r->since_ns);
 	add_step(sums->service, now_ns - issued_ns);
-	/* Two CPUs may have one at once: then it is that of the later one, nearly as long. */
+	/* If two CPUs do this at once, the later one wins, and its time is nearly as long. */
 	if (now_ns - r->since_ns > READ_WORD(sums->longest_ns))
 		sums->longest_ns = now_ns - r->since_ns;
 	return 0;
 }
 
-/* Sets the operation of a bio, its device, and the asking cgroup. */
+/* Sets the operation of a bio, its device, and the issuing cgroup. */
 static __always_inline void set_bio(const struct bio *bio, struct block_request *ret_request)
 {
 	ret_request->device = device_of(BPF_CORE_READ(bio, bi_bdev, bd_disk));
@@ -240,8 +242,9 @@ int BPF_PROG(block_getrq, struct bio *bio)
 	if (!error)
 		return 0;
 	/*
-	 * The kernel uses the bio again: what is left of the one before is lost. One of no watch
-	 * hides no cgroup: the others of its cgroup are in the tables.
+	 * The kernel reuses the bio: the rest of the earlier request is lost. A reused entry
+	 * without a watch is not counted as a loss, because it hides no cgroup: the cgroup's other
+	 * requests are in the tables.
 	 */
 	old = bpf_map_lookup_elem(&block_open, &key);
 	if (!old || old->slot != NO_SLOT)
@@ -252,8 +255,8 @@ int BPF_PROG(block_getrq, struct bio *bio)
 }
 
 /*
- * Finds the entry of a request that has not been issued yet, by the bio that it was made for.
- * Others may have been put in front of that one. Sets the key that it has.
+ * Finds the entry of a request that has not been issued yet, by the bio that it was made for. Other
+ * bios may precede that one. Sets *ret_key to the key of the entry.
  */
 static __always_inline struct block_request *find_made(const struct request *rq, __u64 *ret_key)
 {
@@ -272,7 +275,7 @@ static __always_inline struct block_request *find_made(const struct request *rq,
 	return 0;
 }
 
-/* Keeps an open request under another key. Out of line: it is rare. */
+/* Stores an open request under another key. Out of line, because it is rare. */
 static __noinline int keep_as(__u64 key, const struct block_request *r)
 {
 	int error = bpf_map_update_elem(&block_open, &key, r, BPF_ANY);
@@ -282,7 +285,9 @@ static __noinline int keep_as(__u64 key, const struct block_request *r)
 	return 0;
 }
 
-/* The key of a request from its issue on: no bio is put in front of it any more. */
+/*
+ * Returns the key of a request from its issue on: from then on no bio is put before its first one.
+ */
 static __always_inline __u64 issued_key(const struct request *rq)
 {
 	__u64 bio = (__u64)BPF_CORE_READ(rq, bio);
@@ -303,7 +308,7 @@ int BPF_PROG(block_issue, struct request *rq)
 	made = bpf_map_lookup_elem(&block_open, &key);
 	if (!made)
 		made = find_made(rq, &made_key);
-	/* The disk had no room for it, and gets it once more. */
+	/* The disk had no space for it, and gets it once more. */
 	if (made && made->issued_ns)
 		return 0;
 	if (made && made_key == key) {
@@ -323,7 +328,7 @@ int BPF_PROG(block_issue, struct request *rq)
 	return keep_as(key, &r);
 }
 
-/* Finds an open request, and sets the key that it has. */
+/* Finds an open request, and sets *ret_key to its key. */
 static __always_inline struct block_request *find_open(const struct request *rq, __u64 *ret_key)
 {
 	struct block_request *known = find_made(rq, ret_key);
@@ -334,7 +339,10 @@ static __always_inline struct block_request *find_open(const struct request *rq,
 	return bpf_map_lookup_elem(&block_open, ret_key);
 }
 
-/* Of a request that is completed in parts the bios go one by one: it gets the key of its own. */
+/*
+ * A request that is completed in parts loses its bios one by one: it gets the key of its own
+ * address.
+ */
 static __noinline int keep_rest(struct request *rq, __u32 error)
 {
 	struct block_request r, *known;
@@ -353,8 +361,8 @@ static __noinline int keep_rest(struct request *rq, __u32 error)
 }
 
 /*
- * The kernel reports a write that flushes twice, at its own end and, with no bytes, after the
- * flush: the second report is ignored here.
+ * The kernel reports a write with a flush twice: at its own end and, with no bytes, after the
+ * flush. The second report is ignored here.
  */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(block_complete, struct request *rq, unsigned char error, unsigned int bytes)
@@ -390,7 +398,7 @@ static __always_inline void count_merge(const struct block_request *r)
 		__sync_fetch_and_add(&sums->merges, 1);
 }
 
-/* The request becomes a part of another one and has no end of its own. */
+/* The request becomes a part of another one and has no separate end. */
 SEC("tp_btf/block_rq_merge")
 int BPF_PROG(block_merge, struct request *rq)
 {
@@ -406,7 +414,7 @@ int BPF_PROG(block_merge, struct request *rq)
 	return 0;
 }
 
-/* The bio becomes a part of a request that is there already. */
+/* The bio becomes a part of an existing request. */
 static __always_inline int count_joined(const struct bio *bio)
 {
 	struct block_request r = { .slot = NO_SLOT };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * file_version.h: reads from an inode the members that identify one version of a file. Linux 6.6,
- * 6.7 and 6.11 have renamed the members of the times.
+ * 6.7 and 6.11 renamed the members of the times.
  */
 #ifndef TROCAR_BPF_MAPPINGS_FILE_VERSION_H
 #define TROCAR_BPF_MAPPINGS_FILE_VERSION_H
@@ -15,15 +15,15 @@
 #include "shared/abi/abi.h"
 
 /*
- * Returns nanoseconds. Values that come from a file system are foreign: they may wrap around, and
- * are only compared.
+ * Returns nanoseconds. Values from a file system are not trusted: they may wrap around, and are
+ * only compared.
  */
 static __always_inline __u64 join_time(__s64 seconds, __u64 nanoseconds)
 {
 	return (__u64)seconds * 1000000000ull + nanoseconds;
 }
 
-/* Set in i_ctime_nsec when the time has been read (include/linux/fs.h, 6.13 and newer). */
+/* Set in i_ctime_nsec after the time has been read (include/linux/fs.h, 6.13 and newer). */
 #define CTIME_QUERIED 0x80000000u
 
 /* Returns when the inode was last changed (i_ctime). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * map_changes.h: how often the memory map of a process has changed, as the kernel counts it for its
- * locks of single mappings (CONFIG_PER_VMA_LOCK, from 6.4 on; include/linux/mmap_lock.h).
+ * map_changes.h: returns how often the memory map of a process has changed, as the kernel counts it
+ * for its per-VMA locks (CONFIG_PER_VMA_LOCK, from 6.4 on; include/linux/mmap_lock.h).
  */
 #ifndef TROCAR_BPF_MAPPINGS_MAP_CHANGES_H
 #define TROCAR_BPF_MAPPINGS_MAP_CHANGES_H
@@ -16,7 +16,7 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* It grows when a writer gives its lock back. */
+/* Incremented when a writer releases the lock. */
 struct mm_struct___writes {
 	int mm_lock_seq;
 };
@@ -25,7 +25,10 @@ struct seqcount___writes {
 	unsigned int sequence;
 };
 
-/* From 6.14 on: it grows also when a writer takes the lock, and is odd while one has it. */
+/*
+ * From 6.14 on it is incremented also when a writer takes the lock, and is odd while a writer holds
+ * it.
+ */
 struct mm_struct___sequence {
 	struct seqcount___writes mm_lock_seq;
 };
@@ -33,9 +36,9 @@ struct mm_struct___sequence {
 #pragma clang attribute pop
 
 /*
- * Returns the count of changes of the memory map plus 1; 0: it changes now, or there is no counter.
- * What was found out between two equal answers holds for both: no thread runs in a mapping that a
- * writer has put in place before it releases the lock.
+ * Returns the count of changes of the memory map plus 1; 0: it is changing now, or there is no
+ * counter. A finding between two equal results is valid for both: no thread runs in a mapping that
+ * a writer has created before the writer releases the lock.
  */
 static __always_inline __u64 map_changes_count(const struct mm_struct *mm)
 {

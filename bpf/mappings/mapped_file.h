@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * mapped_file.h: identifies the file of a mapping, and distinguishes files from memory that the
- * kernel keeps as a file.
+ * kernel stores as a file.
  */
 #ifndef TROCAR_BPF_MAPPINGS_MAPPED_FILE_H
 #define TROCAR_BPF_MAPPINGS_MAPPED_FILE_H
@@ -18,11 +18,10 @@
 
 /*
  * Returns true for a mapping of memory. `file` is vma->vm_file; both may be any pointers. Memory
- * that processes share, or that lies in huge pages, is a file too, one without a name in any
- * folder: "/dev/zero", "/memfd:NAME", "/anon_hugepage" and
- * "/SYSV..." of /proc/PID/maps. Compilers at run time keep code there, to have it mapped twice or
- * in several processes. A program or a library is never mapped shared: so a private mapping of a
- * memfd is a file.
+ * that processes share, or that is in huge pages, is also a file, without a name in any directory:
+ * "/dev/zero", "/memfd:NAME", "/anon_hugepage" and "/SYSV..." of /proc/PID/maps. JIT compilers
+ * store code there, to have it mapped twice or in several processes. A program or a library is
+ * never mapped shared, so a private mapping of a memfd counts as a file.
  */
 static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *vma,
 						  const struct file *file)
@@ -30,7 +29,9 @@ static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *v
 	const struct inode *inode;
 	unsigned long magic;
 
-	/* Without operations a mapping is anonymous (vma_is_anonymous), such as /dev/zero's. */
+	/*
+	 * A mapping without operations is anonymous (vma_is_anonymous), such as that of /dev/zero.
+	 */
 	if (!file || !BPF_CORE_READ(vma, vm_ops))
 		return true;
 	inode = BPF_CORE_READ(file, f_inode);
@@ -42,8 +43,8 @@ static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *v
 }
 
 /*
- * Returns the shift of vm_pgoff, which counts pages. No BTF has their size: it is fixed on x86-64,
- * and elsewhere the loader sets it (arm64 has 4, 16 or 64 KiB).
+ * Returns the shift of vm_pgoff, which counts pages. BTF does not contain the page size: it is
+ * fixed on x86-64, and elsewhere the loader sets it (arm64 has 4, 16 or 64 KiB).
  */
 static __always_inline __u32 page_shift(void)
 {
@@ -71,9 +72,9 @@ static __always_inline __u64 mapped_file_mix(__u64 hash, __u64 word)
 }
 
 /*
- * Returns a number for the version of the file (file_version.h) that is mapped, and for the address
- * at which it would begin; 0 for memory. So a mapping that is split, cut or joined keeps its
- * number. `vma` may be any pointer: what cannot be read counts as 0.
+ * Returns a number that identifies the version of the mapped file (file_version.h) and the address
+ * at which the whole file would begin; 0 for memory. So a mapping that is split, cut or joined
+ * keeps its number. `vma` may be any pointer: members that cannot be read count as 0.
  */
 static __always_inline __u64 mapped_file_number(const struct vm_area_struct *vma)
 {

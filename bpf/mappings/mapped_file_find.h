@@ -3,9 +3,9 @@
  * mapped_file_find.h: finds the file that is mapped at an address of a process.
  *
  * It reads the tree of mappings as bytes (vma_tree.h) and takes no lock. So it neither waits nor
- * fails while a thread of the process holds the lock of the mappings or waits for it, which a
- * thread that does not run may have done for long. A tree that changes in the meantime may lead
- * anywhere: a mapping counts only if it belongs to the process and holds the address.
+ * fails while a thread of the process holds or waits for the mmap lock, which a thread that does
+ * not run may do for a long time. A tree that changes during the read may lead anywhere: a mapping
+ * is accepted only if it belongs to the process and contains the address.
  */
 #ifndef TROCAR_BPF_MAPPINGS_MAPPED_FILE_FIND_H
 #define TROCAR_BPF_MAPPINGS_MAPPED_FILE_FIND_H
@@ -13,7 +13,7 @@
 #include "bpf/mappings/mapped_file.h"
 #include "bpf/mappings/vma_tree.h"
 
-/* A mapping, and the memory to find it with, for which the BPF stack is too small. */
+/* A mapping, and scratch memory for the search, for which the BPF stack is too small. */
 struct mapped_file_found {
 	__u64 start, end;
 	__u64 number; /* mapped_file_number */
@@ -21,9 +21,9 @@ struct mapped_file_found {
 };
 
 /*
- * Finds the mapping at `address` of `mm`, the address of a struct mm_struct. Returns 1 with start,
- * end and number of *found set; 0 when nothing is mapped there or the tree cannot be read. A global
- * function, as stack_walk.
+ * Finds the mapping at `address` of `mm`, the address of a struct mm_struct. Returns 1 and sets
+ * start, end and number of *found; 0 if nothing is mapped there or the tree cannot be read. A
+ * global function, as stack_walk.
  */
 __weak __noinline int mapped_file_find(__u64 mm, __u64 address, struct mapped_file_found *found)
 {

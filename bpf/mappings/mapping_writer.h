@@ -17,10 +17,10 @@
 #define RECORD_ALIGN 8
 
 struct mapping_scratch {
-	/* Of the process (read_process): */
-	__u64 mm, exe; /* kernel addresses of its memory and of the executable's inode */
-	__u64 vdso;    /* address of the vDSO; ~0: there is none, or the kernel does not have it */
-	__u64 written; /* bytes of this reading; here the verifier does not follow the number */
+	/* Data of the process (read_process): */
+	__u64 mm, exe; /* kernel addresses of its mm_struct and of the executable's inode */
+	__u64 vdso;    /* address of the vDSO; ~0: none, or unknown to the kernel */
+	__u64 written; /* bytes of this show; in memory, so that the verifier does not track it */
 	union {
 		struct mapping_record record;
 		char room[sizeof(struct mapping_record) + MAPPING_PATH_BYTES + RECORD_ALIGN];
@@ -34,8 +34,8 @@ static __always_inline __u32 pad_bytes(__u32 bytes)
 
 /*
  * Reads the process's data for write_mapping, once before its mappings: newer verifiers search BTF
- * at each load of a kernel pointer, and a load in a loop is verified in each pass. An execve(2)
- * that follows shows in task->mm.
+ * at each load of a kernel pointer, and check a load in a loop again for each iteration. A later
+ * execve(2) is visible in task->mm.
  */
 static __always_inline void read_process(struct mapping_scratch *s, struct task_struct *task)
 {
@@ -51,9 +51,9 @@ static __always_inline void read_process(struct mapping_scratch *s, struct task_
 }
 
 /*
- * Returns the flags (enum mapping_flag) of an executable mapping of `file`, NULL for none, without
- * those of its path. The caller loads vma->vm_file once and passes it: newer verifiers demand a
- * test of each load.
+ * Returns the flags (enum mapping_flag) of an executable mapping of `file`, NULL for none, except
+ * the flag of its path. The caller loads vma->vm_file once and passes it: newer verifiers demand a
+ * check after each load.
  */
 static __always_inline __u32 find_mapping_flags(const struct mapping_scratch *s,
 						struct vm_area_struct *vma, struct file *file)
@@ -63,7 +63,7 @@ static __always_inline __u32 find_mapping_flags(const struct mapping_scratch *s,
 	return !file && vma->vm_start == s->vdso ? MAPPING_VDSO : MAPPING_ANON;
 }
 
-/* Sets the path. A path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
+/* Sets the path. A path that is too long is omitted and marked (-ENAMETOOLONG of d_path). */
 static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {
 	long n = bpf_d_path(&file->f_path, s->record.path, MAPPING_PATH_BYTES);
@@ -93,7 +93,7 @@ static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct 
 static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_scratch *s,
 					   struct task_struct *task, struct vm_area_struct *vma)
 {
-	struct file *file = vma->vm_file; /* before the paths part (task_keys.h) */
+	struct file *file = vma->vm_file; /* before the branches (task_keys.h) */
 	__u64 bytes, mm;
 
 	if (!(vma->vm_flags & VM_EXEC))
@@ -119,7 +119,7 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	return sizeof(s->record) + bytes;
 }
 
-/* Writes a record that is no mapping, with the place to continue. */
+/* Writes a record without a mapping, with the address to continue from. */
 static __always_inline void write_continuation(struct seq_file *seq, struct task_struct *task,
 					       __u64 from)
 {

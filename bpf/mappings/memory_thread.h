@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memory_thread.h: chooses the thread by which an iterator over tasks reads the memory of a
- * process. task->mm of a leader that has ended is NULL while the other threads run on.
+ * memory_thread.h: chooses the thread through which an iterator over tasks reads the memory of a
+ * process. task->mm of a leader that has ended is NULL although the other threads still run.
  */
 #ifndef TROCAR_BPF_MAPPINGS_MEMORY_THREAD_H
 #define TROCAR_BPF_MAPPINGS_MEMORY_THREAD_H
@@ -16,9 +16,9 @@
 #include "bpf/kernel/kernel.h"
 #include "shared/abi/abi.h"
 
-/* Private: the choice, by the thread that reads the iterator. */
+/* Private: the choice, stored with the thread that reads the iterator. */
 struct memory_thread {
-	__u64 session_id; /* of the reading in which it was made */
+	__u64 session_id; /* of the pass in which it was made */
 	__u32 tid;
 	__u32 pad;
 };
@@ -31,8 +31,8 @@ struct {
 } memory_threads SEC(".maps");
 
 /*
- * Returns true for the first thread that the reading of `session_id` shows to this choice. An
- * iterator may show a task again, so the choice is kept until the reading ends.
+ * Returns true for the first thread that the pass `session_id` offers for this choice. An iterator
+ * may show a task again, so the choice is kept until the pass ends.
  */
 static __always_inline bool memory_thread_is_first(const struct task_struct *task, __u64 session_id,
 						   __u64 *chosen_by, __u32 *chosen_tid)
@@ -45,8 +45,8 @@ static __always_inline bool memory_thread_is_first(const struct task_struct *tas
 }
 
 /*
- * Returns true for the leader, or, when that has ended, for the first thread with memory that this
- * reading meets. The reading is of one process.
+ * Returns true for the leader or, if it has ended, for the first thread with memory in this pass.
+ * The pass is for one process.
  */
 static __always_inline bool memory_thread_is_chosen(struct task_struct *task,
 						    const struct bpf_iter_meta *meta)
@@ -66,7 +66,10 @@ static __always_inline bool memory_thread_is_chosen(struct task_struct *task,
 	       memory_thread_is_first(task, session_id, &chosen->session_id, &chosen->tid);
 }
 
-/* The same in a reading of many processes: each has its choice in its element of `asked`. */
+/*
+ * As memory_thread_is_chosen, in a pass over several processes: each has its choice in its element
+ * of `asked`.
+ */
 static __always_inline bool memory_thread_is_asked(struct task_struct *task,
 						   const struct bpf_iter_meta *meta,
 						   struct asked_process *wanted)

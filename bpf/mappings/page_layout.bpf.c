@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * page_layout.bpf.c: finds where the kernel maps physical memory, without any symbol. The page
- * tables of a process map the kernel's memory too, the tables themselves included. Of all addresses
- * at which the mapping could begin, only the true one makes the tables map themselves where they
- * are. The loader runs the program once, before any other program uses the result.
+ * tables of a process also map the kernel's memory, including the tables themselves. Of all
+ * possible start addresses of the mapping, only the true one makes the tables map themselves at
+ * their own addresses. The loader runs the program once, before any other program uses the result.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -16,19 +16,22 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define GIB	   (1ull << 30) /* the base is a multiple of it (kernel_randomize_memory) */
-#define BEGINNINGS 16384u	/* addresses that are tried: as many GiB of memory */
+#define BEGINNINGS 16384u	/* number of addresses tried: as many GiB of memory */
 
-/* Every kernel address has this upper half with four levels (Documentation, x86_64/mm). */
+/* With four levels every kernel address is in this upper half (Documentation, x86_64/mm). */
 #define FOUR_LEVELS_FROM 0xffff800000000000ull
 
-/* Bits of an entry that may mark encrypted memory and then belong to no address (AMD SME, SEV). */
+/*
+ * Bits of an entry that may mark encrypted memory and then are not part of the address (AMD SME,
+ * SEV).
+ */
 static const __u64 encrypted[] = { 0, 1ull << 51, 1ull << 47 };
 
 /* A search for the base that maps two known addresses to themselves. */
 struct search {
 	struct page_layout layout;
 	__u64 pgd, mm;
-	__u64 first; /* lowest base that is tried */
+	__u64 first; /* lowest base to try */
 	__u64 found;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * page_walk.h: reads the memory of another process through its page tables. Such a read cannot
- * fault and so waits for no other thread. bpf_copy_from_user_task waits for each page that is not
- * resident, as long as the server of its file likes (a FUSE server, for example). Memory that is
- * not resident is not read. x86-64 only; on other machines every read fails.
+ * fault and so waits for no other thread. In contrast, bpf_copy_from_user_task waits for each page
+ * that is not resident, for as long as the server of its file takes (a FUSE server, for example).
+ * Memory that is not resident is not read. x86-64 only; on other architectures every read fails.
  *
- * Page tables hold physical addresses, and where the kernel maps physical memory differs from boot
- * to boot. page_layout.bpf.c finds the place once, when the loader runs it.
+ * Page tables contain physical addresses, and the place where the kernel maps physical memory
+ * differs from boot to boot. page_layout.bpf.c finds it once, when the loader runs it.
  */
 #ifndef TROCAR_BPF_MAPPINGS_PAGE_WALK_H
 #define TROCAR_BPF_MAPPINGS_PAGE_WALK_H
@@ -20,7 +20,7 @@
 #include "shared/abi/abi.h"
 
 #define PAGE_TABLE_LEVELS 5
-#define PAGE_TABLE_BITS	  9 /* of an address, looked up per level */
+#define PAGE_TABLE_BITS	  9 /* address bits per level */
 #define PAGE_TABLE_MASK	  ((1u << PAGE_TABLE_BITS) - 1)
 #define PAGE_ENTRY_BYTES  8
 #define PAGE_BITS	  12
@@ -33,8 +33,8 @@
 
 /* How the kernel maps physical memory. */
 struct page_layout {
-	__u64 base;  /* where physical address 0 is mapped; 0: not known */
-	__u64 frame; /* bits of an entry that hold the address: memory encryption uses one */
+	__u64 base;  /* where physical address 0 is mapped; 0: unknown */
+	__u64 frame; /* address bits of an entry: memory encryption uses one of them */
 	__u32 top;   /* PAGE_TOP_4_LEVELS or PAGE_TOP_5_LEVELS */
 	__u32 pad;
 };
@@ -48,8 +48,8 @@ struct {
 } page_layout __weak SEC(".maps");
 
 /*
- * Returns the kernel's address of the byte that the page tables at `table` map at `address`; 0 when
- * they map none or it is not resident. *ret_entry is the last entry that was followed, *ret_at its
+ * Returns the kernel address of the byte that the page tables at `table` map at `address`; 0 if it
+ * is not mapped or not resident. *ret_entry is the last entry that was followed, *ret_at its
  * address.
  */
 static __always_inline __u64 page_walk_find(const struct page_layout *l, __u64 table, __u64 address,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * vma_tree.h: finds the mappings of one process on kernels without an open-coded iterator over them
- * (Linux 6.1 to 6.6). The iterator over mappings that these kernels have locks the memory of every
- * process one after the other, and any user can hold the lock of his own for as long as he likes.
- * So this code locks nothing: it reads the tree of mappings as bytes, and uses it only to know
- * where to call bpf_find_vma, which tries the lock and does not wait. A tree that changes meanwhile
- * may contain anything: every read may fail, every loop has a bound, and the kernel's count of
- * mappings shows whether all were found.
+ * (Linux 6.1 to 6.6). The VMA iterator of these kernels locks the memory of every process one after
+ * the other, and any user can hold the lock of an own process for any time. So this code takes no
+ * lock: it reads the tree of mappings as bytes, and uses it only to find the addresses for
+ * bpf_find_vma, which tries the lock and does not wait. A tree that changes during the read may
+ * contain anything: every read may fail, every loop has a limit, and the kernel's count of mappings
+ * shows whether all were found.
  *
- * The layout of a node is that of include/linux/maple_tree.h on 64 bits, since 6.1.
+ * The layout of a node is that of include/linux/maple_tree.h on 64-bit kernels, since 6.1.
  */
 #ifndef TROCAR_BPF_MAPPINGS_VMA_TREE_H
 #define TROCAR_BPF_MAPPINGS_VMA_TREE_H
@@ -34,8 +34,8 @@
 #define VMA_ADDRESSES	     (~0ull >> 1)
 
 /*
- * Word 0 is the parent; then come the pivots, the last address of each slot but the last; then the
- * slots.
+ * Word 0 is the parent. Then follow the pivots: the last address of each slot except the last. Then
+ * follow the slots.
  */
 struct vma_node {
 	__u64 words[VMA_NODE_WORDS];
@@ -43,11 +43,14 @@ struct vma_node {
 
 struct vma_node_shape {
 	__u32 pivots, slots; /* number of pivots, and the word of the first slot */
-	__u32 end;	     /* offset of the byte with the number of the last slot */
+	__u32 end;	     /* offset of the byte with the index of the last slot */
 	__u32 pad;
 };
 
-/* By the type of a node. In memory: of constants the verifier would check all below for each. */
+/*
+ * By the type of a node. In memory: with constants the verifier would check all later code for each
+ * type.
+ */
 static const volatile struct vma_node_shape vma_node_shapes[4] = {
 	[VMA_NODE_LEAF] = { .pivots = VMA_NODE_PIVOTS_MAX, .slots = 16, .end = 248 },
 	[VMA_NODE_RANGE] = { .pivots = VMA_NODE_PIVOTS_MAX, .slots = 16, .end = 248 },
@@ -55,9 +58,9 @@ static const volatile struct vma_node_shape vma_node_shapes[4] = {
 };
 
 /*
- * Returns the word of the slot that holds `address`; *ret_last is the last address of that slot. A
- * global function: the verifier checks it once, and not at each level of each descent. Its loop is
- * not unrolled: that takes more of the stack than 6.1 has left, 512 bytes in all.
+ * Returns the word of the slot that contains `address`, and sets *ret_last to the last address of
+ * that slot. A global function: the verifier checks it once, and not at each level of each descent.
+ * Its loop is not unrolled: that would take more stack than 6.1 has left, 512 bytes in total.
  */
 __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type, __u64 address,
 					   __u64 max, __u64 *ret_last)
@@ -69,12 +72,12 @@ __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type,
 	if (!n || !ret_last)
 		return 0;
 	used = ((const __u8 *)n->words)[shape->end & (sizeof(n->words) - 1)];
-	/* When all pivots are in use that byte is a part of the last slot. */
+	/* If all pivots are in use, that byte is a part of the last slot. */
 	if (type != VMA_NODE_GAPS && n->words[VMA_NODE_PIVOTS_MAX])
 		used = VMA_NODE_PIVOTS_MAX - (n->words[VMA_NODE_PIVOTS_MAX] == max);
 	if (used > pivots)
 		used = pivots;
-	/* By way of memory: so the ways to here are one for the verifier. */
+	/* Passed through memory, so that the verifier merges the paths that lead here. */
 	*(volatile __u64 *)ret_last = used;
 	asm volatile("" ::: "memory");
 	used = *(volatile __u64 *)ret_last;
@@ -92,7 +95,7 @@ __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type,
 
 /*
  * Finds the entry of the tree of `mm` at `address`: *ret_vma is a mapping, or 0 for a gap, and
- * *ret_last its last address. Returns false when the tree cannot be read. `node` is scratch memory.
+ * *ret_last its last address. Returns false if the tree cannot be read. `node` is scratch memory.
  */
 static __always_inline bool vma_tree_find(const struct mm_struct *mm, struct vma_node *node,
 					  __u64 address, __u64 *ret_vma, __u64 *ret_last)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * oom.bpf.c: reports at once a process of a watch that the kernel kills because memory ran out: its
- * memory, the process that asked for memory, and the cgroup with the reached limit. The program is
- * attached for good and costs nothing until a process is killed.
+ * oom.bpf.c: reports at once a process of a watch that the OOM killer kills: its memory, the
+ * process that requested memory, and the cgroup that reached its limit. The program is always
+ * attached and costs nothing until a process is killed.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -19,15 +19,15 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define OOM_LEVELS 32 /* of cgroups above the victim's that are asked */
+#define OOM_LEVELS 32 /* maximum number of searched cgroup levels, from the victim's up */
 
-/* What is put into the ring. */
+/* The record that is put into the ring. */
 struct oom_event {
 	struct event event;
 	struct oom_victim victim;
 };
 
-/* Returns the memory cgroup of `task`, of whichever hierarchy has the controller. */
+/* Returns the memory cgroup of `task`, in the hierarchy that has the controller. */
 static __always_inline struct mem_cgroup *find_group(const struct task_struct *task)
 {
 	const struct css_set___memory *set = (const void *)BPF_CORE_READ(task, cgroups);
@@ -41,9 +41,10 @@ static __always_inline struct mem_cgroup *find_group(const struct task_struct *t
 }
 
 /*
- * Sets the cgroup with the reached limit. While the kernel kills for the limit of a memory cgroup
- * it holds oom_lock of that one and of all below it (mem_cgroup_oom_trylock of mm/memcontrol-v1.c),
- * so the outermost locked one is it. Without the member nothing is set.
+ * Sets the cgroup that reached its limit. While the kernel kills for the limit of a memory cgroup,
+ * it holds oom_lock of that cgroup and of all its descendants (mem_cgroup_oom_trylock of
+ * mm/memcontrol-v1.c). So the outermost locked one is the cgroup with the limit. Sets nothing if
+ * the kernel does not have the member.
  */
 static __always_inline void find_limit(const struct task_struct *task, struct oom_victim *v)
 {
@@ -70,8 +71,8 @@ static __always_inline void find_limit(const struct task_struct *task, struct oo
 }
 
 /*
- * One counter of the memory that the process has. A macro: the place of an element is relocated
- * only where the compiler's front end knows its number.
+ * Returns one memory counter of the process. A macro, because the offset of an element is relocated
+ * only if the compiler's front end knows its index.
  */
 #define COUNT_PAGES(mm, which)                                                           \
 	({                                                                               \
@@ -107,8 +108,8 @@ static __always_inline void fill_victim(const struct task_struct *task, __u32 sl
 }
 
 /*
- * `task` is a thread of the victim, which still has its memory; the running process is the one that
- * asked for more. Its process may have threads in other cgroups: that of this thread counts.
+ * `task` is a thread of the victim, which still has its memory; the running process requested more
+ * memory. The victim may have threads in other cgroups: the cgroup of this thread counts.
  */
 SEC("tp_btf/mark_victim")
 int BPF_PROG(on_oom, struct task_struct *task)

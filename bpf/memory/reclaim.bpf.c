@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * reclaim.bpf.c: for how long threads look for memory themselves, and for how long they are made to
- * wait because too many pages are dirty: exactly, by cgroup. The programs are attached for the
- * length of a session. They count all cgroups: a session wants to know the other cgroups that were
- * short of memory. No stack is taken here: reclaim runs with interrupts on, where a tick would meet
- * the memory of a half-taken one; looks find the threads in it (LOOK_MEMORY).
+ * reclaim.bpf.c: measures exactly, by cgroup, how long threads spend in direct reclaim, and how
+ * long they are throttled because too many pages are dirty. The programs are attached for the
+ * duration of a session. They count all cgroups, because a session also reports the other cgroups
+ * that were short of memory. No stack is taken here: reclaim runs with interrupts on, so a tick
+ * could overwrite a stack that is half taken. Thread snapshots find the threads in reclaim
+ * (LOOK_MEMORY).
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -24,18 +25,18 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Which argument of balance_dirty_pages is the pause: the tracepoint has had 12 arguments, and has
- * 8 since 6.16. The loader finds it; with another number nothing is counted.
+ * Which argument of balance_dirty_pages is the pause: the tracepoint had 12 arguments, and has 8
+ * since 6.16. The loader sets it; for any other value no pause is counted.
  */
 const volatile __u32 dirty_pause_at = 0;
 
 #define PAUSE_OF_8  6
 #define PAUSE_OF_12 10
 
-/* A thread sleeps this soon after the order to wait, or the order was not for this sleep. */
+/* A throttled thread goes to sleep within this time; a later sleep has another cause. */
 #define SOON_NS 1000000
 
-/* Both are empty and have no memory outside of sessions. The consumer empties them. */
+/* Both maps are empty and take no memory outside sessions. The consumer empties them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -64,8 +65,8 @@ static const struct reclaim_sums no_sums;
 enum loss { LOSS_UNTRACKED, LOSS_UNLISTED, LOSS_AWAKE };
 
 /*
- * Counts a loss in the watch and those around it; one that no watch has in the element that all
- * sessions read (LOSSES_OF). `error` is that of the table.
+ * Counts a loss in the slot's watch and in the watches around it. A loss of no watch is counted in
+ * the element that all sessions read (LOSSES_OF). `error` is the error of the table.
  */
 static __noinline int count_lost(__u32 index, __u32 loss, int error)
 {
@@ -96,7 +97,10 @@ static __always_inline bool is_off(__u64 now_ns)
 	return !c || watch_lookup_is_stale(c, now_ns);
 }
 
-/* Sets the cgroup of the stretch. A kernel thread reclaims for no cgroup: false. */
+/*
+ * Sets the cgroup of the reclaim event. Returns false for a kernel thread, which reclaims for no
+ * cgroup.
+ */
 static __always_inline bool find_asker(struct task_struct *task, struct reclaim_open *ret_open)
 {
 	if (task->flags & PF_KTHREAD)
@@ -120,14 +124,17 @@ static __always_inline int begin_stretch(enum reclaim_kind kind, __u32 device)
 
 	if (is_off(open.since_ns) || !find_asker(task, &open))
 		return 0;
-	/* An old one of the same thread has lost its end: the thread is not in two at a time. */
+	/*
+	 * This replaces an older event of the thread, of which the end was missed: a thread is not
+	 * in two at a time.
+	 */
 	error = bpf_map_update_elem(&reclaim_open, &key, &open, BPF_ANY);
 	if (error)
 		count_lost(open.slot, LOSS_UNTRACKED, error);
 	return 0;
 }
 
-/* Returns the element of such stretches, as table_get does. */
+/* Returns the element for this kind of reclaim event, as table_get does. */
 static __always_inline struct reclaim_sums *find_sums(const struct reclaim_open *open, __u32 kind,
 						      int *ret_error)
 {
@@ -139,7 +146,7 @@ static __always_inline struct reclaim_sums *find_sums(const struct reclaim_open 
 	return table_get(&reclaim_sums, TABLE_RECLAIM_SUMS, open->slot, &key, &no_sums, ret_error);
 }
 
-/* Adds a stretch that is over. */
+/* Adds a completed reclaim event. */
 static __noinline int add_stretch(const struct reclaim_open *open, __u32 kind, __u64 now_ns,
 				  __u64 pages)
 {
@@ -155,13 +162,16 @@ static __noinline int add_stretch(const struct reclaim_open *open, __u32 kind, _
 	__sync_fetch_and_add(&sums->pages, pages);
 	if (step < QUEUE_BUCKETS)
 		__sync_fetch_and_add(&sums->steps[step], 1);
-	/* Two CPUs may have one at once: then it is that of the later one, nearly as long. */
+	/* If two CPUs do this at once, the later one wins, and its time is nearly as long. */
 	if (ns > READ_WORD(sums->longest_ns))
 		sums->longest_ns = ns;
 	return 0;
 }
 
-/* Counts an end with a begin before the programs were attached, or that found no room. */
+/*
+ * Counts an end whose begin was before the programs were attached, or was dropped because the table
+ * was full.
+ */
 static __noinline int add_orphan(struct task_struct *task, __u32 kind, __u64 now_ns)
 {
 	struct reclaim_open open = { .slot = NO_SLOT };
@@ -232,7 +242,7 @@ int BPF_PROG(compaction_end)
 	return end_stretch(RECLAIM_COMPACTION, 0);
 }
 
-/* Returns the number of the disk that is written to; 0: it is none. */
+/* Returns the number of the disk that is written to; 0: none. */
 static __always_inline __u32 device_of(const struct bdi_writeback *wb)
 {
 	__u32 number = BPF_CORE_READ(wb, bdi, owner, devt);
@@ -241,8 +251,8 @@ static __always_inline __u32 device_of(const struct bdi_writeback *wb)
 }
 
 /*
- * Notes that the current thread has to wait before it writes on. There is no tracepoint behind the
- * wait: it ends where the thread comes to a CPU again. A pause of nothing is reported too, and no
+ * Records that the current thread must wait before it may continue to write. There is no tracepoint
+ * after the wait: it ends when the thread gets a CPU again. A pause of 0 is reported too, and is no
  * wait.
  */
 SEC("tp_btf/balance_dirty_pages")
@@ -251,7 +261,9 @@ int dirty_pause(__u64 *ctx)
 	const struct bdi_writeback *wb = (const struct bdi_writeback *)ctx[0];
 	long pause = 0;
 
-	/* The compiler would make one load of an address that is chosen, which no verifier takes.
+	/*
+	 * Otherwise the compiler merges the two loads into one from a variable address, which the
+	 * verifier refuses.
 	 */
 	if (dirty_pause_at == PAUSE_OF_8)
 		asm volatile("%0 = *(u64 *)(%1 + 48)" : "=r"(pause) : "r"(ctx));
@@ -260,7 +272,7 @@ int dirty_pause(__u64 *ctx)
 	return pause > 0 ? begin_stretch(RECLAIM_THROTTLE, device_of(wb)) : 0;
 }
 
-/* The thread leaves its CPU: for the reported pause, or that pause was none. */
+/* Handles a thread that leaves its CPU: either for the reported pause, or there was no pause. */
 static __noinline int leave_cpu(struct task_struct *task, __u64 now_ns)
 {
 	struct reclaim_open_key key = { .tid = task->pid, .kind = RECLAIM_THROTTLE };
@@ -277,7 +289,7 @@ static __noinline int leave_cpu(struct task_struct *task, __u64 now_ns)
 	return 0;
 }
 
-/* The thread comes to a CPU: the pause is over, if it slept for one. */
+/* Handles a thread that gets a CPU: the pause is over, if the thread slept for one. */
 static __noinline int come_to_cpu(struct task_struct *task, __u64 now_ns)
 {
 	struct reclaim_open_key key = { .tid = task->pid, .kind = RECLAIM_THROTTLE };
@@ -292,7 +304,7 @@ static __noinline int come_to_cpu(struct task_struct *task, __u64 now_ns)
 }
 
 /*
- * A throttled thread sleeps in an io wait, and in_iowait stays set until the thread runs again: so
+ * A throttled thread sleeps in an I/O wait, and in_iowait stays set until the thread runs again. So
  * all other switches cost two loads.
  */
 SEC("tp_btf/sched_switch")

@@ -123,7 +123,10 @@ static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 	}
 	restore_bp(s, row, frame);
 	s->leaf = !!(row & ORC_ROW_SIGNAL);
-	/* A stack is left only for the interrupted or calling one. */
+	/*
+	 * Only a row that loads a word may change to another stack: that of the interrupted code or
+	 * of the caller.
+	 */
 	return ORC_ROW_FROM(row) <= ORC_FROM_BP && s->sp <= sp;
 }
 
