@@ -6,7 +6,7 @@
 #include <linux/types.h>
 
 /*
- * Returns 1 when the 8 bytes before an address end with a call instruction, as those before a
+ * Returns 1 if the 8 bytes before an address end with a call instruction, as the bytes before a
  * return address do.
  */
 static __attribute__((always_inline)) inline __u32 is_call(__u64 bytes)

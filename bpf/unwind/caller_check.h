@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * caller_check.h: decides which of the addresses that bpf_get_stack found by frame pointers may
- * leave the kernel side. In code that uses the frame-pointer register for data the chain runs over
- * any memory, and the helper looks at no mapping. So a caller is kept only when it lies in the
- * program's own code, within the limits that the kernel knows, or in a file with a build-id and
- * behind a call instruction. The first address that is neither ends the stack. The innermost frame
- * is where the program was, and is always kept.
+ * leave the kernel. In code that uses the frame-pointer register for data the chain leads through
+ * any memory, and the helper checks no mapping. So a caller is kept only if it is in the program's
+ * own code, within the limits that the kernel knows, or in a file with a build-id and after a call
+ * instruction. The first address that is neither ends the stack. The innermost frame is where the
+ * program was, and is always kept.
  */
 #ifndef TROCAR_BPF_UNWIND_CALLER_CHECK_H
 #define TROCAR_BPF_UNWIND_CALLER_CHECK_H
@@ -31,9 +31,7 @@ struct caller_chain {
 	__u32 count, kept;
 };
 
-/*
- * Returns true when `address`, which the kernel has resolved to `id`, is a return address in code.
- */
+/* Returns true if `address`, which the kernel has resolved to `id`, is a return address in code. */
 static __always_inline bool is_caller(const struct caller_chain *c, __u64 address,
 				      const struct frame_build_id *id)
 {
@@ -43,7 +41,7 @@ static __always_inline bool is_caller(const struct caller_chain *c, __u64 addres
 		return true;
 	/*
 	 * The kernel read both from memory, one after the other, and the process may have written
-	 * between. Only when they agree is the build-id that of `address`.
+	 * in between. Only if they agree, the build-id is that of `address`.
 	 */
 	if (id->status != BUILD_ID_VALID || (address ^ id->offset_or_ip) & PAGE_OFFSET_MASK)
 		return false;
@@ -69,7 +67,7 @@ static long check_caller(__u32 i, struct caller_chain *c)
 }
 
 /*
- * Returns how many of the `count` frames of `task` may leave the kernel side, counted from the
+ * Returns how many of the `count` frames of `task` may leave the kernel, counted from the
  * innermost. `ids`: the frames as the kernel resolved them; `addresses`: the same frames as
  * addresses.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * process_table.h: decides whether an unwind table belongs to a process. The number of the table
- * comes from `targets`, which the consumer writes, and is not trusted: a table belongs to a process
- * when its ranges were read from that process in its present image, or from an ancestor that gave
- * it the mappings by fork. The parent is noted at the fork: later real_parent may be an adopting
- * process with other mappings.
+ * process_table.h: decides whether an unwind table belongs to a process. The number of the table is
+ * from `targets`, which the consumer writes, and is not trusted. A table belongs to a process if
+ * its ranges were read from that process in its present image, or from an ancestor that passed the
+ * mappings on by fork. The parent is recorded at the fork, because real_parent may later be an
+ * adopting process with other mappings.
  */
 #ifndef TROCAR_BPF_UNWIND_PROCESS_TABLE_H
 #define TROCAR_BPF_UNWIND_PROCESS_TABLE_H
@@ -13,16 +13,16 @@
 #include "bpf/maps/maps.h"
 
 /*
- * Forked children that are remembered; the least recently used are evicted first, dead ones among
- * them.
+ * Number of forked children in the map. The least recently used are evicted first, including dead
+ * ones.
  */
 #define INHERITED_TABLES 4096
 
 /*
  * Private: the table generation that was published for the parent when it forked, by child. At that
  * moment the child has its parent's mappings (fork) or shares them (vfork, clone), and keeps them
- * until it calls execve. A generation is never used twice: while the table has it, its ranges are
- * those of that parent.
+ * until it calls execve. A generation is never reused: while the table has it, its ranges are those
+ * of that parent.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -31,7 +31,7 @@ struct {
 	__type(value, __u64);
 } forked_tables __weak SEC(".maps");
 
-/* Returns true when the ranges were read from this process itself. */
+/* Returns true if the ranges were read from this process itself. */
 static __always_inline bool process_table_is_own(const struct unwind_ranges *r,
 						 const struct process_key *key)
 {
@@ -39,11 +39,11 @@ static __always_inline bool process_table_is_own(const struct unwind_ranges *r,
 }
 
 /*
- * Returns the generation of the table of `r` and `p` when it is published and describes the process
- * of `key` in its image `image` (task_struct.self_exec_id), else 0. A fork copies self_exec_id with
- * the mappings and each execve raises it, so the one comparison serves the process that was read
- * and the children that inherited its table. Of the consumer's words only the one that a generation
- * is published counts.
+ * Returns the generation of the table of `r` and `p` if it is published and describes the process
+ * of `key` in its image `image` (task_struct.self_exec_id); else 0. A fork copies self_exec_id with
+ * the mappings and each execve increments it, so one comparison covers the process that was read
+ * and the children that inherited its table. Of all words that the consumer wrote, only `published`
+ * is used.
  */
 static __always_inline __u64 process_table_check(const struct unwind_ranges *r,
 						 const struct unwind_process *p, __u64 image,
@@ -60,7 +60,7 @@ static __always_inline __u64 process_table_check(const struct unwind_ranges *r,
 	return inherited && READ_WORD(*inherited) == generation ? generation : 0;
 }
 
-/* The same of table `number`. */
+/* As process_table_check, for table `number`. */
 static __always_inline __u64 process_table_of_image(__u64 image, const struct process_key *key,
 						    __u32 number)
 {
@@ -70,7 +70,7 @@ static __always_inline __u64 process_table_of_image(__u64 image, const struct pr
 	return r && p ? process_table_check(r, p, image, key) : 0;
 }
 
-/* The same of the present image of `task`. */
+/* As process_table_of_image, for the present image of `task`. */
 static __always_inline __u64 process_table_generation(struct task_struct *task,
 						      const struct process_key *key, __u32 number)
 {
@@ -79,7 +79,7 @@ static __always_inline __u64 process_table_generation(struct task_struct *task,
 
 /*
  * Gives `child`, which `parent` is forking and which has not run yet, the table of its parent.
- * Returns target.unwind for the child; 0 when there is no table to inherit.
+ * Returns target.unwind for the child; 0 if there is no table to inherit.
  */
 static __always_inline __u32 process_table_inherit(struct task_struct *parent,
 						   const struct process_key *parent_key,

@@ -2,18 +2,18 @@
 /*
  * unwind.h: steps from one frame of a user stack to its caller by the tables of
  * shared/abi/unwind_abi.h. The consumer writes the tables and they may be wrong: each of their
- * numbers only chooses which element is looked up or which address of the current process is read,
- * both of which may fail, and every loop has a fixed bound.
+ * numbers only selects which element is looked up or which address of the current process is read.
+ * Both may fail, and every loop has a fixed limit.
  *
- * The guarantees of an ABI hold for any table, so that no rule computes on memory
+ * The guarantees of an ABI are enforced for any table, so that no rule can compute on memory
  * (docs/decisions/0012-unwind-tables.md). Frames ascend on one stack of at most UNWIND_STACK_MAX
  * bytes, from the stack pointer of the tick to an end that the kernel knows (struct unwind_bounds).
- * Words are aligned. The return address and a saved frame pointer lie in the frame that is left; a
+ * Words are aligned. The return address and a saved frame pointer are in the frame that is left; a
  * leaf may keep words in the UNWIND_RED_ZONE below its stack pointer. A frame pointer, and the
- * address of a frame that memory holds, count only on that stack. The frame that a signal
- * interrupted is read where the kernel saved it, and not at the place of a rule.
+ * address of a frame that memory contains, are accepted only on that stack. The frame that a signal
+ * interrupted is read where the kernel saved it, and not at the place that a rule gives.
  *
- * It compiles for the host as well, for tests and fuzzing: with UNWIND_HOST the includer defines
+ * It also compiles for the host, for tests and fuzzing: with UNWIND_HOST the includer defines
  * unwind_element, unwind_rule_at and unwind_read.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_H
@@ -23,7 +23,7 @@
 #include "shared/abi/unwind_abi.h"
 
 /*
- * Where the stacks of a thread may end, as the kernel knows it: neither the consumer nor the memory
+ * Possible ends of a thread's stacks, as the kernel knows them: neither the consumer nor the memory
  * of the process has any influence.
  */
 struct unwind_bounds {
@@ -33,10 +33,10 @@ struct unwind_bounds {
 	__u64 alternate_bytes;
 };
 
-/* One frame: what is needed to find its caller. */
+/* One frame: the data needed to find its caller. */
 struct unwind_frame {
 	__u64 pc, sp, fp;
-	__u64 link;    /* the register of UNWIND_RA_REGISTER; 0: not known, or not a leaf */
+	__u64 link;    /* the register of UNWIND_RA_REGISTER; 0: unknown, or not a leaf */
 	__u32 exact;   /* pc is the next instruction to run, not a return address */
 	__u32 fp_lost; /* fp is not the value of this frame */
 	/* State of the walk: */
@@ -47,11 +47,11 @@ struct unwind_frame {
 	struct unwind_bounds bounds;
 };
 
-/* A rule that no table has: use the frame pointer, because the address has no row. */
+/* A rule that no table contains: use the frame pointer, because the address has no row. */
 #define UNWIND_CFA_POINTER 255
-/* The same, and the code has shown that the frame pointer is its function's own. */
+/* As UNWIND_CFA_POINTER, and the code has shown that the frame pointer is its function's own. */
 #define UNWIND_CFA_POINTER_OWN 254
-/* The same, and the code shows nothing. */
+/* As UNWIND_CFA_POINTER, and the code shows nothing. */
 #define UNWIND_CFA_POINTER_ONLY 253
 
 #define UNWIND_STACK_MAX   (1ull << 30) /* bytes: no stack is larger */
@@ -65,8 +65,8 @@ struct unwind_frame {
 #define UNWIND_SIGRETURN_1 0x050f0000000fc0c7ull /* and its last 8 */
 
 /*
- * Returns the upper end of the stack that `sp` is on: the nearest bound above it, or the largest
- * size that a stack may have. What lies above is not read.
+ * Returns the upper end of the stack that `sp` is on: the nearest bound above it, or the maximum
+ * size of a stack. Memory above it is not read.
  */
 static __attribute__((always_inline)) inline __u64 unwind_stack_top(const struct unwind_bounds *b,
 								    __u64 sp)
@@ -91,10 +91,10 @@ static __attribute__((always_inline)) inline void unwind_begin(struct unwind_fra
 }
 
 /*
- * Returns 1 when `address` lies on the stack of `f`, at or above its stack pointer. A word of the
+ * Returns 1 if `address` is on the stack of `f`, at or above its stack pointer. A word of the
  * process is compared with nothing else before the walk follows it: a word that is an address
- * neither of its stack nor of its code leads to the same stop reason whatever its value is
- * (UNWIND_END_NO_CALLER). So false tables cannot compute on memory.
+ * neither of its stack nor of its code leads to one stop reason (UNWIND_END_NO_CALLER), whatever
+ * its value is. So false tables cannot compute on memory.
  */
 static __attribute__((always_inline)) inline __u32 unwind_on_stack(const struct unwind_frame *f,
 								   __u64 address)
@@ -103,7 +103,7 @@ static __attribute__((always_inline)) inline __u32 unwind_on_stack(const struct 
 }
 
 /*
- * Returns 1 when `address` may lie on a stack that the kernel knows: the main thread's or this
+ * Returns 1 if `address` may be on a stack that the kernel knows: the main thread's or this
  * thread's.
  */
 static __attribute__((always_inline)) inline __u32
@@ -114,8 +114,8 @@ unwind_on_known_stack(const struct unwind_bounds *b, __u64 address)
 }
 
 /*
- * Reads the word at `at`, which must lie between the stack pointer of `f` and `end`. Returns 0, or
- * -1 when it does not or cannot be read.
+ * Reads the word at `at`, which must be between the stack pointer of `f` and `end`. Returns 0, or
+ * -1 if it is not there or cannot be read.
  */
 static __attribute__((always_inline)) inline long
 unwind_read_saved(struct unwind_frame *f, __u64 at, __u64 end, __u64 *ret_word)
@@ -125,7 +125,7 @@ unwind_read_saved(struct unwind_frame *f, __u64 at, __u64 end, __u64 *ret_word)
 	return unwind_stack_word(&f->stack, at, ret_word);
 }
 
-/* The same up to the end of the stack; of a leaf also within its red zone. */
+/* As unwind_read_saved, up to the end of the stack; for a leaf also within its red zone. */
 static __attribute__((always_inline)) inline long unwind_read_kept(struct unwind_frame *f, __u64 at,
 								   __u64 *ret_word)
 {
@@ -135,7 +135,7 @@ static __attribute__((always_inline)) inline long unwind_read_kept(struct unwind
 }
 
 /*
- * Returns the rule for `pc`, an address less the table's base, or UNWIND_RULE_NONE. The search has
+ * Returns the rule for `pc`, an address minus the table's base, or UNWIND_RULE_NONE. The search has
  * no branch on the words that it reads: with branches the verifier would follow every path through
  * the halvings.
  */
@@ -171,8 +171,8 @@ static __attribute__((always_inline)) inline __u32 unwind_search(const struct un
 }
 
 /*
- * Finds the caller's stack pointer, which lies above this frame on the same stack. The rule must
- * have a CFA.
+ * Finds the caller's stack pointer, which is above this frame on the same stack. The rule must have
+ * a CFA.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_find_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cfa)
@@ -207,9 +207,9 @@ unwind_find_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *r
 }
 
 /*
- * Finds the caller's frame pointer; *ret_lost when no rule describes it. When the rule leads out of
- * this frame, the register has been restored already: compilers do not describe that in an
- * epilogue.
+ * Finds the caller's frame pointer. Sets *ret_lost if no rule describes it. If the rule points
+ * outside of this frame, the register has already been restored: compilers do not describe that in
+ * an epilogue.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_find_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u64 *ret_fp,
@@ -239,8 +239,7 @@ unwind_find_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa
 }
 
 /*
- * Steps `f` to its caller for a leaf with its return address in a register. Its frame may have no
- * bytes.
+ * Steps `f` to its caller for a leaf with its return address in a register. Its frame may be empty.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_apply_link(struct unwind_frame *f, const struct unwind_rule *rule)
@@ -260,7 +259,7 @@ unwind_apply_link(struct unwind_frame *f, const struct unwind_rule *rule)
 }
 
 /*
- * Returns 1 when `pc` points to the code that a signal handler returns to, which calls
+ * Returns 1 if `pc` points to the code that a signal handler returns to, which calls
  * rt_sigreturn(2).
  */
 static __attribute__((always_inline)) inline __u32 unwind_sigreturn_at(__u64 pc)
@@ -273,8 +272,8 @@ static __attribute__((always_inline)) inline __u32 unwind_sigreturn_at(__u64 pc)
 }
 
 /*
- * The same for a `pc` at the beginning of that code, at its system call, or behind it while the
- * call runs.
+ * As unwind_sigreturn_at, for a `pc` at the begin of that code, at its system call, or after the
+ * system call instruction while the call runs.
  */
 static __attribute__((always_inline)) inline __u32 unwind_is_sigreturn(__u64 pc)
 {
@@ -284,10 +283,10 @@ static __attribute__((always_inline)) inline __u32 unwind_is_sigreturn(__u64 pc)
 
 /*
  * Steps `f` to the frame that a signal interrupted, by the registers that the kernel saved at the
- * handler's stack pointer. The rule only claims that this is a signal frame, and the code must be
- * that of one too. The handler ran on the interrupted stack or on its alternate stack. In the
- * second case the interrupted stack must be one that the kernel knows, because any word could be in
- * the place of its stack pointer.
+ * handler's stack pointer. The rule only claims that this is a signal frame, so the code must be
+ * that of a signal frame too. The handler ran on the interrupted stack or on its alternate stack.
+ * In the second case the interrupted stack must be one that the kernel knows, because the place of
+ * its stack pointer could contain any word.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_apply_signal(struct unwind_frame *f)
@@ -319,9 +318,9 @@ unwind_apply_signal(struct unwind_frame *f)
 }
 
 /*
- * Steps `f` to its caller by `rule`. Returns UNWIND_END_NONE, or why there is no caller; then only
- * the stack copy of *f has changed. For any rule, the guarantees of every ABI must hold: frames
- * ascend on one stack, and a frame's saved registers are inside of it.
+ * Steps `f` to its caller by `rule`. Returns UNWIND_END_NONE, or the reason why there is no caller;
+ * in that case only the stack copy of *f has changed. For any rule the guarantees of every ABI must
+ * hold: frames ascend on one stack, and a frame's saved registers are inside it.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
@@ -362,9 +361,9 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 }
 
 /*
- * Does the same as unwind_apply for the kind of rule that nearly all have: the CFA is an offset
- * from a register, the return address lies below it, and the frame pointer is unchanged or lies
- * there too. Returns 1; 0, and has changed nothing but the stack copy, for all else.
+ * As unwind_apply, for the kind of rule that nearly all frames have: the CFA is an offset from a
+ * register, the return address is below it, and the frame pointer is unchanged or is stored there
+ * too. Returns 1. For all other rules returns 0, and has changed only the stack copy.
  */
 static __attribute__((always_inline)) inline __u32
 unwind_apply_plain(struct unwind_frame *f, const struct unwind_rule *rule)
@@ -398,10 +397,10 @@ unwind_apply_plain(struct unwind_frame *f, const struct unwind_rule *rule)
 }
 
 /*
- * Returns the rule for `f` from the table at `place`, with rows that count from `base`: where the
- * table's base is mapped in the process. A call may be the last instruction of its function, and
- * its return address then belongs to the next one: so the byte before it is looked up. The rule is
- * a copy: the consumer may write the table meanwhile.
+ * Returns the rule for `f` from the table at `place`, with rows relative to `base`: the address at
+ * which the table's base is mapped in the process. A call may be the last instruction of its
+ * function, and its return address then belongs to the next function: so the byte before it is
+ * looked up. The rule is a copy, because the consumer may write the table at any time.
  */
 static __attribute__((always_inline)) inline struct unwind_rule
 unwind_rule_of(const struct unwind_frame *f, const struct unwind_place *place, __u64 base)
@@ -429,14 +428,16 @@ unwind_step(struct unwind_frame *f, const struct unwind_place *place, __u64 base
 	return unwind_apply(f, &rule);
 }
 
-/* A return address without the authentication code that arm64 may keep in its upper bits. */
+/* A return address without the authentication code that arm64 may store in its upper bits. */
 #if defined(__TARGET_ARCH_arm64)
 #define UNWIND_CODE(pc) ((pc) & ((1ull << 48) - 1))
 #else
 #define UNWIND_CODE(pc) (pc)
 #endif
 
-/* Steps `f` to its caller by the frame pointer, in code that has no rows and keeps it. */
+/*
+ * Steps `f` to its caller by the frame pointer, in code that has no rows and keeps a frame pointer.
+ */
 static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(struct unwind_frame *f)
 {
 	__u64 at = f->fp, fp, pc;

@@ -2,13 +2,13 @@
 /*
  * unwind_cache.h: caches the return addresses that walks on this CPU met, with their rules. Stacks
  * differ little from tick to tick, so most frames need no search for a range and a row. The cache
- * is the kernel side's own, like struct unwind_ranges. An entry is valid for the table generation
- * that it was found by: generations are never used twice, and neither ranges nor rows change within
- * one.
+ * is written only by the programs, like struct unwind_ranges. An entry is valid for the table
+ * generation in which it was found: generations are never reused, and neither ranges nor rows
+ * change within one.
  *
- * Entries lie in the order in which a walk met them, so the entry of the next frame is most often
- * the next one. At a tick none of this memory is cached, and successive cache lines load faster
- * than scattered ones. A new entry replaces the oldest.
+ * Entries are in the order in which a walk met them, so the entry of the next frame is mostly the
+ * next one. At a tick none of this memory is in the CPU's caches, and successive cache lines load
+ * faster than scattered ones. A new entry replaces the oldest.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_CACHE_H
 #define TROCAR_BPF_UNWIND_UNWIND_CACHE_H
@@ -18,10 +18,10 @@
 #define UNWIND_CACHE_BITS    10
 #define UNWIND_CACHE_ENTRIES (1u << UNWIND_CACHE_BITS)
 
-/* Beside a pc that is the next instruction to run, not a return address: no pc has this bit. */
+/* Marks a pc that is the next instruction to run, not a return address: no pc has this bit. */
 #define UNWIND_CACHED_EXACT (1ull << 63)
 
-/* `pc` lies in a range and is walked by `rule`. All zeros: an entry of no generation. */
+/* `pc` is in a range and has `rule`. All zeros: an entry of no generation. */
 struct unwind_cached {
 	__u64 range; /* UNWIND_CACHED_RANGE */
 	__u64 pc;    /* with UNWIND_CACHED_EXACT */
@@ -29,27 +29,27 @@ struct unwind_cached {
 };
 
 /*
- * A table generation and the number of one of its ranges in one word: a value of a per-CPU map has
- * at most 32 KiB.
+ * A table generation and the index of one of its ranges in one word, to save space: a value of a
+ * per-CPU map has at most 32 KiB.
  */
 #define UNWIND_CACHED_RANGE(generation, number) ((__u64)(generation) << 16 | (number))
 #define UNWIND_CACHED_GENERATION(range)		((range) >> 16)
 #define UNWIND_CACHED_NUMBER(range)		((__u32)(range)&0xffff)
 
 /*
- * The ranges with files that were found unchanged in one process, as long as its memory map has not
- * changed since. Finding a file costs the tree of mappings (mapped_file_find.h); a process that has
- * started seldom changes its map.
+ * The ranges of one process of which the files were found unchanged, valid as long as its memory
+ * map has not changed since. Finding a file requires a walk of the tree of mappings
+ * (mapped_file_find.h). A process seldom changes its map after its start.
  */
 struct unwind_checked {
 	__u64 start_ns; /* of the process */
 	__u64 table_generation;
-	__u64 changes; /* of its memory map, as the kernel counts them, plus 1; 0: not known */
+	__u64 changes; /* of its memory map, as the kernel counts them, plus 1; 0: unknown */
 	__u32 tgid, pad;
-	__u64 ranges[UNWIND_RANGES / 64]; /* a bit for each */
+	__u64 ranges[UNWIND_RANGES / 64]; /* one bit per range */
 };
 
-#define UNWIND_CHECKED 8 /* processes that tick on one CPU in turn; a power of two */
+#define UNWIND_CHECKED 8 /* processes that alternate on one CPU; a power of two */
 
 struct unwind_cache {
 	__u64 added; /* entries added since the start */
@@ -65,7 +65,7 @@ static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct un
 }
 
 /*
- * Returns the place in `checked` of this process. Forgets the checked ranges unless they are of the
+ * Returns the place of this process in `checked`. Clears the checked ranges unless they are of the
  * same process, table and state of the memory map.
  */
 static __attribute__((always_inline)) inline __u32
@@ -87,7 +87,7 @@ unwind_cache_begin(struct unwind_cache *c, const struct unwind_checked *now)
 	return place;
 }
 
-/* The word of `checked[place].ranges` with the bit of a range. */
+/* Returns the word of `checked[place].ranges` with the bit of `range`. */
 static __attribute__((always_inline)) inline __u64 *unwind_cache_checks(struct unwind_cache *c,
 									__u32 place, __u32 range)
 {
@@ -96,8 +96,8 @@ static __attribute__((always_inline)) inline __u64 *unwind_cache_checks(struct u
 }
 
 /*
- * Finds `pc` in `generation`. Returns 1 with its rule and the number of its range, else 0. *at is
- * the place of the frame before and becomes the place of this one.
+ * Finds `pc` in `generation`. Returns 1 with its rule and the index of its range, else 0. *at is
+ * the place of the previous frame and becomes the place of this one.
  */
 static __attribute__((always_inline)) inline __u32 unwind_cache_find(struct unwind_cache *c,
 								     __u64 generation, __u64 pc,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_code.h: follows the instructions of a frame's function to where it returns, and finds its
- * return address. It serves code that has no call frame information: what a runtime made, and files
- * without tables.
+ * unwind_code.h: follows the instructions of a frame's function to its return, and finds its return
+ * address. It is used for code without call frame information: code that a runtime generated, and
+ * files without tables.
  *
- * A function that keeps a frame pointer shows it: it reads memory below the pointer, or sets its
- * stack pointer from it, before it changes it. One that has inherited the pointer of an earlier
- * function does neither. Of any other function the instructions up to its return give the movement
- * of the stack pointer, and so the place of the return address.
+ * A function that keeps a frame pointer shows it: before it changes the pointer, it reads memory
+ * below the pointer, or sets its stack pointer from it. A function that has inherited the pointer
+ * of an earlier function does neither. For any other function the instructions up to its return
+ * give the movement of the stack pointer, and so the place of the return address.
  *
- * Only code is read, within the range that holds the frame. What it decides is which word of the
- * stack is taken for a return address, and that word becomes a frame only if it is an address of
- * code. x86-64 only: elsewhere the answer is always UNWIND_CODE_UNKNOWN.
+ * Only code is read, within the range that contains the frame. The result only selects which word
+ * of the stack is used as a return address, and that word becomes a frame only if it is an address
+ * of code. x86-64 only: on other architectures the answer is always UNWIND_CODE_UNKNOWN.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_CODE_H
 #define TROCAR_BPF_UNWIND_UNWIND_CODE_H
@@ -21,11 +21,11 @@
 #include "bpf/unwind/unwind_code_path.h"
 
 /*
- * Returns the answer at a return. The frame pointer is proved where it leads to the same place.
- * Else the instructions give the place of the return address, if they are this function's: a call
- * on the way, or the one that the frame waits for, may never return, and then another function
- * stands behind it. A whole one leaves the stack pointer where it is; of a part of one, which
- * compilers put aside in files only, a jump leads back.
+ * Returns the answer at a return. The frame pointer is proved if it leads to the same place.
+ * Otherwise the instructions give the place of the return address, if they belong to this function.
+ * A call on the way, or the call that the frame waits for, may never return, and then the code
+ * after it belongs to another function. A whole function leaves the stack pointer where it is. A
+ * part of a function, which compilers move away in files only, is left by a jump back.
  */
 UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_returns(const struct unwind_code *c)
 {
@@ -39,13 +39,15 @@ UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_returns(const struct unwi
 }
 
 struct unwind_code_loop {
-	struct unwind_code *code; /* bpf_loop takes a place on the BPF stack alone */
+	struct unwind_code *code; /* bpf_loop accepts only memory on the BPF stack */
 };
 
-#define UNWIND_CODE_ROOM   0xec834855u /* push %rbp; sub $..., %rsp, of one byte and of four */
+#define UNWIND_CODE_ROOM   0xec834855u /* push %rbp; sub $..., %rsp with one byte or four */
 #define UNWIND_CODE_ROOM_4 0xec814855u
 
-/* Returns the bytes that a sub at `at` of the code takes from the stack pointer, or -1. */
+/*
+ * Returns the number of bytes that a sub at `at` of the code takes from the stack pointer, or -1.
+ */
 UNWIND_CODE_INLINE __s64 unwind_code_room(const struct unwind_insn *i, __u32 at)
 {
 	__u32 head = unwind_insn_byte(i, at) | unwind_insn_byte(i, at + 1) << 8 |
@@ -59,13 +61,13 @@ UNWIND_CODE_INLINE __s64 unwind_code_room(const struct unwind_insn *i, __u32 at)
 #define UNWIND_CODE_ONES  0x0101010101010101ull
 #define UNWIND_CODE_LOWS  0x7f7f7f7f7f7f7f7full
 #define UNWIND_CODE_HIGHS 0x8080808080808080ull
-/* What is searched, in whole words and as bits of bytes. */
+/* The searched code, in whole words and as bits of bytes. */
 #define UNWIND_CODE_WORDS    ((UNWIND_CODE_BACK + UNWIND_CODE_CUT + 7) / 8)
 #define UNWIND_CODE_SEARCHED ((1ull << (UNWIND_CODE_BACK + UNWIND_CODE_CUT)) - 1)
 
 /*
- * Returns 0 when the code to be searched has no push of the frame pointer and no return, by eight
- * bytes at once: x - 1 has borrowed from bit 8 where a byte was 0.
+ * Returns 0 if the searched code has no push of the frame pointer and no return. It tests eight
+ * bytes at a time: x - 1 borrows from bit 8 if a byte is 0.
  */
 UNWIND_CODE_INLINE __u64 unwind_code_may_begin(const struct unwind_insn *i)
 {
@@ -80,7 +82,7 @@ UNWIND_CODE_INLINE __u64 unwind_code_may_begin(const struct unwind_insn *i)
 	return found & UNWIND_CODE_HIGHS;
 }
 
-/* Returns eight bits, one for each byte of `word`, the lowest first: 1 where the byte is 0. */
+/* Returns eight bits, one for each byte of `word`, the lowest first: 1 if the byte is 0. */
 UNWIND_CODE_INLINE __u64 unwind_code_zeros(__u64 word)
 {
 	__u64 others = ((word & UNWIND_CODE_LOWS) + UNWIND_CODE_LOWS) | word;
@@ -88,13 +90,13 @@ UNWIND_CODE_INLINE __u64 unwind_code_zeros(__u64 word)
 	return ((~others & UNWIND_CODE_HIGHS) >> 7) * 0x0102040810204080ull >> 56;
 }
 
-/* Bits by the byte of the code that a pattern ends with. */
+/* One bit for each byte of the code at which a pattern ends. */
 struct unwind_code_ends {
 	__u64 set, room, left;
 };
 
 /*
- * Searches the code for all patterns by eight bytes at once, without a branch: the verifier follows
+ * Searches the code for all patterns, eight bytes at a time, without a branch: the verifier follows
  * it once.
  */
 UNWIND_CODE_INLINE void unwind_code_ends(const struct unwind_insn *i, struct unwind_code_ends *ends)
@@ -117,7 +119,7 @@ UNWIND_CODE_INLINE void unwind_code_ends(const struct unwind_insn *i, struct unw
 		ends->set |= (unwind_code_zeros(push | (b1 ^ 0x8b * UNWIND_CODE_ONES) | ends_ec) |
 			      unwind_code_zeros(push | (b1 ^ 0x89 * UNWIND_CODE_ONES) | ends_e5))
 			     << 8 * n;
-		/* sub $..., %rsp, of one byte and of four */
+		/* sub $..., %rsp, with one byte and with four */
 		ends->room |= unwind_code_zeros(push | sub | ends_ec) << 8 * n;
 		/* pop %rbp; ret, and leave; ret */
 		ends->left |= (unwind_code_zeros(ret | (b1 ^ 0x5d * UNWIND_CODE_ONES)) |
@@ -130,8 +132,7 @@ UNWIND_CODE_INLINE void unwind_code_ends(const struct unwind_insn *i, struct unw
 	ends->left &= UNWIND_CODE_SEARCHED;
 }
 
-/* Returns the number of the highest bit plus 1, and 0 for none: how many bits are at or below it.
- */
+/* Returns the index of the highest set bit plus 1; 0 if no bit is set. */
 UNWIND_CODE_INLINE __u32 unwind_code_last(__u64 bits)
 {
 	for (__u32 n = 1; n < 64; n <<= 1)
@@ -142,7 +143,10 @@ UNWIND_CODE_INLINE __u32 unwind_code_last(__u64 bits)
 	return (__u32)(bits * UNWIND_CODE_ONES >> 56);
 }
 
-/* Returns the answer by the room that the beginning makes, behind which a return address is. */
+/*
+ * Returns the answer from the stack space that the function's begin reserves: the return address is
+ * after it.
+ */
 UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_begins(struct unwind_code *c)
 {
 	if (c->sets)
@@ -172,8 +176,8 @@ UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_decide(struct unwind_code
 
 /*
  * Searches the code that was read for the last instructions that begin a function: they save the
- * frame pointer, and set another or make room. Returns 1 when it has found them. An end on the way
- * is noted: a function may have several.
+ * frame pointer, and set a new one or reserve stack space. Returns 1 if it has found them. An end
+ * of a function on the way is recorded, because a function may have several.
  */
 UNWIND_GLOBAL int unwind_code_search(struct unwind_code *c)
 {
@@ -195,7 +199,7 @@ UNWIND_GLOBAL int unwind_code_search(struct unwind_code *c)
 	return 1;
 }
 
-/* Searches the UNWIND_CODE_BACK bytes below c->now.at. Returns 1 when no more are to be. */
+/* Searches the UNWIND_CODE_BACK bytes below c->now.at. Returns 1 if the search is over. */
 static long unwind_code_back(__u32 n, struct unwind_code_loop *loop)
 {
 	struct unwind_code *c = loop->code;
@@ -223,7 +227,7 @@ static long unwind_code_insn(__u32 n, struct unwind_code_loop *loop)
 	return unwind_code_apply(c, effect) & 1;
 }
 
-/* Whether the registers are at the place of the frame that the beginning gives. */
+/* Returns whether the registers have the values that the begin gives the frame. */
 UNWIND_CODE_INLINE __u32 unwind_code_agrees(const struct unwind_code *c)
 {
 	if (c->now.sp != -c->room - UNWIND_WORD)
@@ -232,7 +236,7 @@ UNWIND_CODE_INLINE __u32 unwind_code_agrees(const struct unwind_code *c)
 	       (c->now.fp_is == UNWIND_CODE_FP_LEVEL && c->now.fp - c->now.sp == c->room);
 }
 
-/* Sets the registers to where the function has them once it has made its frame. */
+/* Sets the registers to their values after the function has made its frame. */
 UNWIND_CODE_INLINE void unwind_code_settle(struct unwind_code *c)
 {
 	c->now.sp = -c->room - UNWIND_WORD;
@@ -241,9 +245,9 @@ UNWIND_CODE_INLINE void unwind_code_settle(struct unwind_code *c)
 }
 
 /*
- * Goes on behind an end of the function, where a branch led that was taken with its frame: that far
- * the function goes. Returns 1 where there is none. What lies before that place is not followed; a
- * frame there is proved by its frame pointer.
+ * Continues after an end of the function, at the furthest target of a branch that was taken with
+ * its frame: the function extends at least that far. Returns 1 if there is no such target. The code
+ * before the target is not followed; a frame there is proved by its frame pointer.
  */
 UNWIND_CODE_INLINE long unwind_code_pass_end(struct unwind_code *c)
 {
@@ -259,8 +263,8 @@ UNWIND_CODE_INLINE long unwind_code_pass_end(struct unwind_code *c)
 }
 
 /*
- * Follows a branch or a jump on the way up. Behind a jump the registers are where a branch to that
- * place has them: the last one that was taken with more on the stack, or any other.
+ * Follows a branch or a jump on the way up. After a jump the registers have the values of a branch
+ * to that place: of the last one that was taken with more on the stack, or of any other.
  */
 UNWIND_CODE_INLINE long unwind_code_up_jump(struct unwind_code *c, __u32 effect)
 {
@@ -275,7 +279,7 @@ UNWIND_CODE_INLINE long unwind_code_up_jump(struct unwind_code *c, __u32 effect)
 	}
 	if (effect == UNWIND_INSN_BRANCH)
 		return 0;
-	/* A jump with the frame, to a place near by, leads to a part of the function. */
+	/* A near jump that is taken with the frame leads to a part of the function. */
 	if (!near || c->now.sp >= -UNWIND_WORD)
 		return unwind_code_pass_end(c);
 	unwind_code_settle(c);
@@ -285,8 +289,8 @@ UNWIND_CODE_INLINE long unwind_code_up_jump(struct unwind_code *c, __u32 effect)
 }
 
 /*
- * Follows one instruction on the way from the beginning to the frame: that no function ends between
- * them is the proof that they are one. Levels count from the return address here.
+ * Follows one instruction on the way from the begin to the frame. If no function ends between them,
+ * both are in one function. Levels count from the return address here.
  */
 static long unwind_code_up(__u32 n, struct unwind_code_loop *loop)
 {
@@ -307,8 +311,8 @@ static long unwind_code_up(__u32 n, struct unwind_code_loop *loop)
 }
 
 /*
- * Searches forward for the function's use of its frame, and in code that was made at run time then
- * back for its beginning. Returns the answer.
+ * Searches forward for the function's use of its frame, and in generated code then backward for its
+ * begin. Returns the answer.
  */
 UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_find(struct unwind_code *c)
 {
@@ -336,7 +340,7 @@ UNWIND_CODE_INLINE enum unwind_code_answer unwind_code_find(struct unwind_code *
 	return unwind_code_decide(c);
 }
 
-/* Takes the earlier findings of this frame from the cache. Returns 0 when that has nothing. */
+/* Loads the earlier findings of this frame from the cache. Returns 0 if the cache has none. */
 UNWIND_CODE_INLINE __u32 unwind_code_recall(struct unwind_code *c, const struct unwind_kept *kept)
 {
 	if (kept->range != c->key || kept->pc != c->known_as || kept->sum != c->sum)
@@ -354,8 +358,8 @@ UNWIND_CODE_INLINE __u32 unwind_code_recall(struct unwind_code *c, const struct 
 }
 
 /*
- * Returns 1 when the cache has that the frame pointer of the leaf is its function's own, and the
- * finding is the file's: the answer that most leaves have, without the rest of a search.
+ * Returns 1 if the cache shows that the frame pointer of the leaf is its function's own, and the
+ * finding is for a file. Most leaves have this answer, and it saves the rest of a search.
  */
 UNWIND_CODE_INLINE __u32 unwind_code_owns(const struct unwind_frame *f,
 					  struct unwind_code_cache *cache, __u64 key)
@@ -374,7 +378,7 @@ UNWIND_CODE_INLINE __u32 unwind_code_owns(const struct unwind_frame *f,
 	       kept->sp == pointer + UNWIND_WORD;
 }
 
-/* Keeps the findings, unless a level has too many bits. */
+/* Stores the findings in the cache, unless a level has too many bits. */
 UNWIND_CODE_INLINE void unwind_code_keep(const struct unwind_code *c, struct unwind_kept *kept)
 {
 	__u8 found = (__u8)c->found;
@@ -399,7 +403,7 @@ UNWIND_CODE_INLINE void unwind_code_keep(const struct unwind_code *c, struct unw
 	kept->found = found;
 }
 
-/* Sets the state at the frame. */
+/* Sets the initial state at the frame. */
 UNWIND_CODE_INLINE void unwind_code_begin(struct unwind_code *c, const struct unwind_frame *f)
 {
 	unwind_code_start(c, f->pc);
@@ -420,8 +424,8 @@ UNWIND_CODE_INLINE void unwind_code_begin(struct unwind_code *c, const struct un
 }
 
 /*
- * Finds the sum of the code at the frame. That of a file is not read: the walk has compared the
- * file with the one of the table. Returns -1 when the code cannot be read.
+ * Computes the checksum of the code at the frame. Code of a file is not read: the walk has compared
+ * the file with that of the table. Returns -1 if the code cannot be read.
  */
 UNWIND_CODE_INLINE long unwind_code_sum(struct unwind_code *c)
 {
@@ -435,11 +439,11 @@ UNWIND_CODE_INLINE long unwind_code_sum(struct unwind_code *c)
 }
 
 /*
- * Follows the function of `f`, with its code in `range` (struct unwind_ranges), and takes the
- * instructions off c->left. What `cache` has of the frame is not searched for again; `key` is its
- * UNWIND_CACHED_RANGE. Each walk finds at least one caller: a leaf may take half of the
- * instructions, and a failed search with the other half is kept as well. Returns enum
- * unwind_code_answer. Without a cache (NULL) each frame is searched for.
+ * Follows the function of `f`, with its code in `range` (struct unwind_ranges), and subtracts the
+ * followed instructions from c->left. Findings in `cache` are not searched again; `key` is the
+ * UNWIND_CACHED_RANGE of the frame. Each walk finds at least one caller: a leaf may take half of
+ * the instructions, and a failed search with the other half is cached too. Returns enum
+ * unwind_code_answer. Without a cache (NULL) each frame is searched.
  */
 UNWIND_GLOBAL int unwind_code_follow(struct unwind_code *c, const struct unwind_frame *f,
 				     __u64 range, struct unwind_code_cache *cache, __u64 key)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_code_path.h: where the registers of a frame are while its function is followed, one
+ * unwind_code_path.h: tracks where the registers of a frame are while its function is followed, one
  * instruction after the other (unwind_code.h).
  *
- * Conditional branches are taken not to branch: compilers keep the stack pointer the same on all
- * paths to one instruction.
+ * Conditional branches are treated as not taken: compilers keep the stack pointer equal on all
+ * paths to an instruction.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_CODE_PATH_H
 #define TROCAR_BPF_UNWIND_UNWIND_CODE_PATH_H
@@ -12,13 +12,13 @@
 #include "bpf/unwind/unwind.h"
 #include "bpf/unwind/unwind_insn.h"
 
-#define UNWIND_CODE_INSNS     160  /* that are followed for one frame */
-#define UNWIND_CODE_ALL	      2560 /* for one walk; a leaf may take half: 4 KiB of code */
+#define UNWIND_CODE_INSNS     160  /* followed instructions per frame */
+#define UNWIND_CODE_ALL	      2560 /* per walk; a leaf may take half: 4 KiB of code */
 #define UNWIND_CODE_JUMPS     16
-#define UNWIND_CODE_BACK      44u /* bytes that are searched at once before a frame */
-#define UNWIND_CODE_BACK_COST 1	  /* instructions that take as long */
-#define UNWIND_CODE_CUT	      3	  /* of the searched code, the bytes that may be in the next part */
-#define UNWIND_CODE_BACKS     93  /* 4 KiB */
+#define UNWIND_CODE_BACK      44u   /* bytes before a frame that are searched at once */
+#define UNWIND_CODE_BACK_COST 1	    /* the same time, in instructions */
+#define UNWIND_CODE_CUT	      3	    /* bytes of a pattern that may be in the next part */
+#define UNWIND_CODE_BACKS     93    /* 4 KiB */
 #define UNWIND_CODE_PAGE      4096u /* memory is resident or not by whole pages */
 
 #if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
@@ -30,75 +30,73 @@
 enum unwind_code_answer {
 	UNWIND_CODE_UNKNOWN,
 	UNWIND_CODE_BY_POINTER, /* the frame pointer is this function's own */
-	UNWIND_CODE_BY_STACK,	/* the return address is at sp + now.sp, and fp as in now.fp_is */
+	UNWIND_CODE_BY_STACK, /* the return address is at sp + now.sp, and fp is as in now.fp_is */
 };
 
-/* What the search has found, from which the answer follows (unwind_code_decide). */
+/* The finding of the search, from which the answer follows (unwind_code_decide). */
 enum unwind_code_found {
 	UNWIND_CODE_NOTHING,
-	UNWIND_CODE_POINTER, /* an instruction that shows the frame pointer to be its own */
+	UNWIND_CODE_POINTER, /* an instruction shows that the frame pointer is the function's own */
 	UNWIND_CODE_RETURN,  /* the function's return, at `now` */
-	UNWIND_CODE_BEGIN,   /* its beginning: `room`, `sets`, `proved` */
+	UNWIND_CODE_BEGIN,   /* its begin: `room`, `sets`, `proved` */
 };
 
-/* What the frame pointer is at an instruction. */
+/* The value of the frame pointer at an instruction. */
 enum unwind_code_fp {
-	UNWIND_CODE_FP_OWN,   /* what the register held at the frame */
+	UNWIND_CODE_FP_OWN,   /* the value of the register at the frame */
 	UNWIND_CODE_FP_LEVEL, /* the address sp + c->now.fp */
-	UNWIND_CODE_FP_AT,    /* the word that is at sp + c->now.fp */
+	UNWIND_CODE_FP_AT,    /* the word at sp + c->now.fp */
 	UNWIND_CODE_FP_LOST,
 };
 
-/* Where the registers are. Levels are bytes from the stack pointer of the frame up. */
+/* The positions of the registers. Levels are bytes above the stack pointer of the frame. */
 struct unwind_code_state {
 	__u64 at; /* the next instruction; 0: none */
 	__s64 sp, fp;
-	__s64 saved; /* where the function has saved its own frame pointer since; 1: nowhere */
+	__s64 saved; /* where the function has since saved its own frame pointer; 1: nowhere */
 	__u32 fp_is; /* enum unwind_code_fp */
 	__u32 calls;
 };
 
-/* A function while it is followed. */
+/* State of a function that is being followed. */
 struct unwind_code {
 	struct unwind_code_state now;
-	struct unwind_code_state back;	 /* at the first jump that led back */
+	struct unwind_code_state back;	 /* at the first backward jump */
 	struct unwind_code_state branch; /* at the first branch */
 	__u64 start, end;		 /* of the range */
-	__u64 left_out;			 /* while `aside`: where a jump has led on */
-	__u64 read;			 /* where insn.code was read */
-	__s64 pointer;			 /* level that the frame pointer points to */
-	__u32 valid;			 /* bytes of insn.code */
+	__u64 left_out;			 /* while `aside`: address after the forward jump */
+	__u64 read;			 /* address from which insn.code was read */
+	__s64 pointer;			 /* level of the address in the frame pointer */
+	__u32 valid;			 /* valid bytes of insn.code */
 	__u32 jumps, jumps_back, branches, aside;
 	__u32 found;	/* enum unwind_code_found */
-	__u32 proved;	/* it comes from the frame's own instructions */
+	__u32 proved;	/* the finding is from the frame's own instructions */
 	__u32 straight; /* the return was reached without a call or a jump */
-	__u32 sets;	/* the beginning sets the frame pointer */
-	__s64 room;	/* that it makes; at most 0: no beginning was found */
-	__u32 ends;	/* an end lies between the beginning and the frame */
+	__u32 sets;	/* the begin sets the frame pointer */
+	__s64 room;	/* bytes that the begin reserves; at most 0: no begin was found */
+	__u32 ends;	/* an end of a function is between the begin and the frame */
 	__u64 begin, frame_at;
-	__u64 reach;  /* the end of the function, by its branches; 0: not known */
-	__u64 odd_at; /* where the last branch led that was taken with more than the frame; 0: none
-		       */
-	__s64 odd_sp; /* the level then */
+	__u64 reach;	/* end of the function, from its branches; 0: unknown */
+	__u64 odd_at;	/* target of the last branch taken with more than the frame; 0: none */
+	__s64 odd_sp;	/* the level at that branch */
 	__u64 known_as; /* frame_at, with UNWIND_CACHED_EXACT for a leaf */
-	__u64 sum;	/* of the code at the frame */
+	__u64 sum;	/* checksum of the code at the frame */
 	__u32 place;	/* of the frame, in the cache */
 	__u32 lost;	/* the frame pointer is not the frame's */
-	__u32 leaf;	/* the frame is where the task left user mode */
+	__u32 leaf;	/* the task left user mode in this frame */
 	__u32 made;	/* the code is in memory, not in a file */
-	__u32 left;	/* instructions that the walk may follow yet */
-	__u32 given;	/* how many that were when the frame was begun with, */
-	__u32 others;	/* without those that are kept for other frames */
+	__u32 left;	/* instructions that the walk may still follow */
+	__u32 given;	/* value of `left` at the begin of the frame */
+	__u32 others;	/* instructions that are reserved for other frames */
 	__u64 key;	/* UNWIND_CACHED_RANGE */
 	struct unwind_insn insn;
 };
 
-#define UNWIND_CODE_NOWHERE 1 /* no level of a saved register: those are multiples of 8 */
+#define UNWIND_CODE_NOWHERE 1 /* not a level of a saved register: those are multiples of 8 */
 
 #define UNWIND_CODE_INLINE static __attribute__((always_inline)) inline
 
-/* Reads the code at c->now.at. Returns 0, or -1 when it lies outside of the range or cannot be
- * read. */
+/* Reads the code at c->now.at. Returns 0, or -1 if it is outside of the range or cannot be read. */
 UNWIND_CODE_INLINE long unwind_code_fill(struct unwind_code *c)
 {
 	__u64 bytes = UNWIND_CODE_PAGE - (c->now.at & (UNWIND_CODE_PAGE - 1));
@@ -111,14 +109,14 @@ UNWIND_CODE_INLINE long unwind_code_fill(struct unwind_code *c)
 		c->valid = (__u32)(c->end - c->now.at);
 	if (unwind_read(c->insn.code, sizeof(c->insn.code), c->now.at) == 0)
 		return 0;
-	asm volatile("" : "+r"(bytes)); /* keeps the bound in a form that the verifier sees */
+	asm volatile("" : "+r"(bytes)); /* keeps the bound in a form that the verifier follows */
 	if (bytes >= sizeof(c->insn.code))
 		return -1;
 	c->valid = (__u32)bytes;
 	return unwind_read(c->insn.code, (__u32)bytes, c->now.at);
 }
 
-/* The frame pointer is loaded from `level`. */
+/* Handles a load of the frame pointer from `level`. */
 UNWIND_CODE_INLINE void unwind_code_load_fp(struct unwind_code *c, __s64 level)
 {
 	c->now.fp_is = level == c->now.saved ? UNWIND_CODE_FP_OWN : UNWIND_CODE_FP_AT;
@@ -126,10 +124,10 @@ UNWIND_CODE_INLINE void unwind_code_load_fp(struct unwind_code *c, __s64 level)
 }
 
 /*
- * Follows a jump that leads on, or back to code that such a jump has left out: to code that
- * compilers put aside and back. Any other that leads back closes a loop, most likely, and the code
- * behind it belongs to the function: where the way there ends without a return, the first of them
- * is followed after all.
+ * Follows a jump forward, or a jump back to code that such a jump has skipped: compilers move code
+ * away, with a jump there and one back. Any other backward jump most likely closes a loop, and the
+ * code after it belongs to the function. If the path through that code ends without a return, the
+ * first of these jumps is followed instead.
  */
 UNWIND_CODE_INLINE long unwind_code_jump(struct unwind_code *c, __s64 distance)
 {
@@ -149,8 +147,8 @@ UNWIND_CODE_INLINE long unwind_code_jump(struct unwind_code *c, __s64 distance)
 }
 
 /*
- * Goes on where the first jump led back, or at last where the first branch leads. Returns 1 when
- * there is neither.
+ * Continues at the target of the first backward jump or, if that was done, of the first branch.
+ * Returns 1 if there is neither.
  */
 UNWIND_CODE_INLINE long unwind_code_resume(struct unwind_code *c)
 {
@@ -168,8 +166,8 @@ UNWIND_CODE_INLINE long unwind_code_resume(struct unwind_code *c)
 }
 
 /*
- * Sets the stack pointer from the frame pointer, which ends the search if that is the frame's own,
- * and with `leave` loads the one that is saved there.
+ * Sets the stack pointer from the frame pointer, which ends the search if that is the frame's own.
+ * With `leave` also loads the frame pointer that is saved there.
  */
 UNWIND_CODE_INLINE long unwind_code_leave(struct unwind_code *c, __u32 leave)
 {
@@ -185,7 +183,7 @@ UNWIND_CODE_INLINE long unwind_code_leave(struct unwind_code *c, __u32 leave)
 	return 0;
 }
 
-/* What one instruction does. Returns 1 when nothing more is to be learnt, else 0. */
+/* Applies one instruction. Returns 1 if nothing more can be learnt, else 0. */
 UNWIND_GLOBAL int unwind_code_apply(struct unwind_code *c, __u32 effect)
 {
 	__s64 value;
@@ -245,7 +243,7 @@ UNWIND_GLOBAL int unwind_code_apply(struct unwind_code *c, __u32 effect)
 	}
 }
 
-/* Decodes the next instruction. Returns its effect; UNWIND_INSN_END when it cannot be read. */
+/* Decodes the next instruction. Returns its effect; UNWIND_INSN_END if it cannot be read. */
 UNWIND_CODE_INLINE __u32 unwind_code_next(struct unwind_code *c)
 {
 	__u64 offset = c->now.at - c->read;
@@ -268,7 +266,7 @@ UNWIND_CODE_INLINE __u32 unwind_code_next(struct unwind_code *c)
 	return effect;
 }
 
-/* Sets the state at the first instruction that is to be followed. */
+/* Sets the state at the first instruction to follow. */
 UNWIND_CODE_INLINE void unwind_code_start(struct unwind_code *c, __u64 at)
 {
 	c->now.at = at;

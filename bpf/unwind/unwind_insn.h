@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_insn.h: decodes one instruction of x86-64 as far as a walk is concerned: its length, and
- * its effect on sp and fp. shared/elf/x86_insn.h does the same for the consumer, in full; this one
- * is small enough for the verifier, and gives up where that one need not. A test compares both.
- * Source: Intel SDM volume 2, chapter 2.
+ * unwind_insn.h: decodes the parts of an x86-64 instruction that a walk needs: its length, and its
+ * effect on sp and fp. shared/elf/x86_insn.h is the full decoder of the consumer. This decoder is
+ * small enough for the verifier, and gives up in cases where the full one does not. A test compares
+ * both. Source: Intel SDM volume 2, chapter 2.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_INSN_H
 #define TROCAR_BPF_UNWIND_UNWIND_INSN_H
@@ -13,7 +13,7 @@
 #include "bpf/unwind/unwind_stack.h"
 #include "shared/elf/x86_opcodes.h"
 
-/* A global function of the kernel side: the verifier checks it once, whatever leads to it. */
+/* A global BPF function: the verifier checks it once, whatever path leads to it. */
 #ifdef UNWIND_HOST
 #define UNWIND_GLOBAL UNWIND_APART
 #define bpf_loop(times, step, context, flags)        \
@@ -23,9 +23,9 @@
 #define UNWIND_GLOBAL __weak __noinline
 #endif
 
-#define UNWIND_INSN_BYTES    64 /* of code that are read at once; a power of two */
-#define UNWIND_INSN_MAX	     15 /* limit of an instruction */
-#define UNWIND_INSN_PREFIXES 8	/* that are read; compilers pad with up to 7 */
+#define UNWIND_INSN_BYTES    64 /* bytes of code read at once; a power of two */
+#define UNWIND_INSN_MAX	     15 /* maximum length of an instruction */
+#define UNWIND_INSN_PREFIXES 8	/* maximum of prefixes read; compilers pad with up to 7 */
 
 enum unwind_effect {
 	UNWIND_INSN_NONE,	/* no effect on sp and fp */
@@ -39,13 +39,13 @@ enum unwind_effect {
 	UNWIND_INSN_FP_LOST,	/* fp becomes unknown */
 	UNWIND_INSN_LEAVE,	/* sp = fp, then as FP_POP */
 	UNWIND_INSN_CALL,	/* sp is the same after it */
-	UNWIND_INSN_BRANCH,	/* to its end + value, or on */
+	UNWIND_INSN_BRANCH,	/* to its end + value, or not taken */
 	UNWIND_INSN_JUMP,	/* to its end + value */
-	UNWIND_INSN_RETURN,	/* value: bytes of arguments that it takes from the stack */
-	UNWIND_INSN_END,	/* nothing is known behind it */
+	UNWIND_INSN_RETURN,	/* value: bytes of arguments that it pops */
+	UNWIND_INSN_END,	/* the code after it is unknown */
 };
 
-/* Code, and the instruction at `offset` of it once it is decoded. */
+/* Code, and the instruction at `offset` in it after decoding. */
 struct unwind_insn {
 	union {
 		__u8 code[UNWIND_INSN_BYTES];
@@ -54,8 +54,8 @@ struct unwind_insn {
 	__u32 offset; /* at most UNWIND_INSN_BYTES - UNWIND_INSN_MAX - 1 */
 	__u32 bytes;  /* of the instruction */
 	__s64 value;
-	__u32 based; /* it reads or writes memory below fp, before it may change fp */
-	/* While it is decoded: */
+	__u32 based; /* it accesses memory below fp, before it may change fp */
+	/* Temporary values of the decoder: */
 	__u32 rex, narrow, op, map, flags, modrm, at, end, imm;
 };
 
@@ -67,13 +67,13 @@ enum unwind_map { UNWIND_MAP_ONE, UNWIND_MAP_0F, UNWIND_MAP_38, UNWIND_MAP_3A };
 #define UNWIND_REX_B 1u
 #define UNWIND_SP    4u
 #define UNWIND_FP    5u
-#define UNWIND_VEX   0x10u /* beside the bits of REX: the encoding is VEX or EVEX */
+#define UNWIND_VEX   0x10u /* in addition to the REX bits: the encoding is VEX or EVEX */
 
 #define UNWIND_INSN_INLINE static __attribute__((always_inline)) inline
 
 /*
- * Returns `value`, by way of memory: the verifier forgets its bounds. So the ways on which it was
- * computed are one from there on.
+ * Returns `value` after a store and load: the verifier forgets its bounds. So the verifier merges
+ * the paths that computed it.
  */
 UNWIND_INSN_INLINE __u32 unwind_insn_keep(__u32 *place, __u32 value)
 {
@@ -87,7 +87,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_byte(const struct unwind_insn *i, __u32 at)
 	return i->code[at & (UNWIND_INSN_BYTES - 1)];
 }
 
-/* Returns the signed number of one byte, or of four, at `at`. */
+/* Returns the signed number of one or four bytes at `at`. */
 UNWIND_INSN_INLINE __s64 unwind_insn_number(const struct unwind_insn *i, __u32 at, __u32 bytes)
 {
 	if (bytes == 1)
@@ -96,7 +96,7 @@ UNWIND_INSN_INLINE __s64 unwind_insn_number(const struct unwind_insn *i, __u32 a
 		       unwind_insn_byte(i, at + 2) << 16 | unwind_insn_byte(i, at + 3) << 24);
 }
 
-/* Reads prefixes and the opcode with its map, from `at` on. Returns where they end. */
+/* Reads a REX, VEX or EVEX prefix and the opcode with its map, from `at` on. Returns their end. */
 UNWIND_INSN_INLINE __u32 unwind_insn_opcode(struct unwind_insn *i, __u32 at)
 {
 	__u32 byte = unwind_insn_byte(i, at), vex = 0;
@@ -150,7 +150,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_flags(const struct unwind_insn *i)
 	return M | I1 | (op >= 0x14 && op <= 0x17 ? WM : 0) | (op == 0xf0 ? WR : 0);
 }
 
-/* Returns the bytes of modrm at `at` and of its operands. */
+/* Returns the length of modrm at `at` and of its operands. */
 UNWIND_INSN_INLINE __u32 unwind_insn_operand(const struct unwind_insn *i, __u32 at)
 {
 	__u32 mod = i->modrm >> 6, rm = i->modrm & 7, bytes = 1, wide = mod == 2;
@@ -167,7 +167,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_operand(const struct unwind_insn *i, __u32 
 	return bytes + (wide ? 4 : mod == 1);
 }
 
-/* Returns the bytes of the immediate. */
+/* Returns the length of the immediate. */
 UNWIND_INSN_INLINE __u32 unwind_insn_immediate(const struct unwind_insn *i)
 {
 	__u32 four = i->narrow & 1 ? 2 : 4, op = i->op;
@@ -189,7 +189,9 @@ UNWIND_INSN_INLINE __u32 unwind_insn_immediate(const struct unwind_insn *i)
 	return i->flags & I1 ? 1 : i->flags & I2 ? 2 : i->flags & I4 ? four : 0;
 }
 
-/* Returns 1 when the memory operand is fp + a displacement below 0, and sets no other address. */
+/*
+ * Returns 1 if the memory operand is fp + a negative displacement, and the instruction accesses it.
+ */
 UNWIND_INSN_INLINE __u32 unwind_insn_is_based(const struct unwind_insn *i, __u32 at)
 {
 	__u32 mod = i->modrm >> 6;
@@ -220,7 +222,10 @@ UNWIND_INSN_INLINE struct unwind_operands unwind_insn_operands(const struct unwi
 	return o;
 }
 
-/* Returns the effect of a mov or lea of 64 bits; UNWIND_INSN_NONE where it is that of any other. */
+/*
+ * Returns the effect of a 64-bit mov or lea. UNWIND_INSN_NONE: use the effect of any other
+ * instruction.
+ */
 UNWIND_INSN_INLINE __u32 unwind_insn_move_effect(struct unwind_insn *i,
 						 const struct unwind_operands *o)
 {
@@ -242,14 +247,14 @@ UNWIND_INSN_INLINE __u32 unwind_insn_move_effect(struct unwind_insn *i,
 	return to == UNWIND_FP && from == UNWIND_SP ? UNWIND_INSN_FP_FROM_SP : UNWIND_INSN_NONE;
 }
 
-/* Returns the effect on sp and fp of the instruction's write, if it is none of the others. */
+/* Returns the effect of the instruction's write on sp and fp, if no other rule applies. */
 UNWIND_INSN_INLINE __u32 unwind_insn_write_effect(const struct unwind_insn *i,
 						  const struct unwind_operands *o)
 {
 	__u32 wr = i->flags & WR ? o->reg : 0, wm = i->flags & WM && o->mod == 3 ? o->rm : 0;
 
 	if (i->rex & UNWIND_VEX && i->map == UNWIND_MAP_38 && (i->op == 0xf3 || i->op == 0xf6))
-		return UNWIND_INSN_END; /* blsr and its kin, mulx: they write VEX's third operand */
+		return UNWIND_INSN_END; /* blsr and similar, mulx: VEX's third operand */
 	if (wr == UNWIND_SP || wm == UNWIND_SP)
 		return UNWIND_INSN_END;
 	return wr == UNWIND_FP || wm == UNWIND_FP ? UNWIND_INSN_FP_LOST : UNWIND_INSN_NONE;
@@ -351,7 +356,7 @@ UNWIND_INSN_INLINE __u32 unwind_insn_plain_effect(struct unwind_insn *i, __u32 a
 
 /*
  * Decodes the instruction at i->offset of i->code, and sets `bytes` and `value`. Returns its
- * effect; UNWIND_INSN_END also for an invalid one.
+ * effect; UNWIND_INSN_END also for an invalid instruction.
  */
 UNWIND_GLOBAL int unwind_insn_read(struct unwind_insn *i)
 {

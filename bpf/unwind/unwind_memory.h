@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_memory.h: the maps that hold the unwinder's tables (the pool of rows and page indexes, and
- * the dictionary of rules), and the read of the current task's memory.
+ * unwind_memory.h: the maps with the unwinder's tables (the pool of rows and page indexes, and the
+ * dictionary of rules), and the read of the current task's memory.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_MEMORY_H
 #define TROCAR_BPF_UNWIND_UNWIND_MEMORY_H
@@ -32,7 +32,7 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules __weak SEC(".maps");
 
-/* Where the table of each file lies in the pool. The consumer writes it. */
+/* The place of each file's table in the pool. The consumer writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -56,10 +56,10 @@ static __always_inline const struct unwind_rule *unwind_rule_at(__u32 index)
 	return bpf_map_lookup_elem(&unwind_rules, &index);
 }
 
-#ifndef UNWIND_OTHER_TASK /* then the includer defines it (bpf/waits/look_memory.h) */
+#ifndef UNWIND_OTHER_TASK /* otherwise the includer defines it (bpf/waits/look_memory.h) */
 /*
- * Reads memory of the current task. Returns 0, or -EFAULT when it is not resident: the read does
- * not wait.
+ * Reads memory of the current task. Returns 0, or -EFAULT if it is not resident: the read does not
+ * wait.
  */
 static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind_ranges.h: fills a table with the executable ranges that the kernel finds mapped in a
- * process. The consumer gives the addresses to look at; no other word of it is trusted.
+ * process. The consumer chooses the addresses to look up; no other word from it is trusted.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_RANGES_H
 #define TROCAR_BPF_UNWIND_UNWIND_RANGES_H
@@ -12,17 +12,17 @@
 #include "bpf/mappings/mapped_file.h"
 #include "bpf/maps/maps.h"
 
-/* What the claims of one table are looked up with. */
+/* State of the lookups of one table's claims. */
 struct ranges_writer {
 	struct task_struct *task;
 	struct unwind_ranges *ranges;
 	__u32 missed;
 	__u32 cut;
 	__u64 range, check; /* of the current claim */
-	__u64 inode;	    /* the file that the claim names; 0: none */
+	__u64 inode;	    /* of the file that the claim names; 0: none */
 };
 
-/* The last generation that was given out: none is ever used twice. Private. */
+/* The last generation that was assigned: none is ever reused. Private. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -48,9 +48,9 @@ static long take_range(struct task_struct *task, struct vm_area_struct *vma, voi
 }
 
 /*
- * Looks claim `i` up and writes its range. A claim that lies in no executable mapping of its file
- * keeps its place with an empty range; so does one that is looked up while another task changes the
- * mappings, because bpf_find_vma does not wait for the lock. Nothing is read of the memory itself.
+ * Looks up claim `i` and writes its range. A claim that is not in an executable mapping of its file
+ * keeps its place with an empty range. So does a claim that is looked up while another task changes
+ * the mappings, because bpf_find_vma does not wait for the lock. The memory itself is not read.
  */
 static long fill_claim(__u32 i, void *context)
 {
@@ -75,8 +75,8 @@ static long fill_claim(__u32 i, void *context)
 /*
  * Fills the ranges of a table from the mappings of `task`. The claims of the consumer only select
  * the mappings; a false claim costs it that range. A table with ranges of two processes must never
- * be seen: only one caller fills it at a time, and its generation is 0 until all ranges are
- * written. Returns the new generation, 0 when there was none.
+ * be visible: only one caller fills it at a time, and its generation is 0 until all ranges are
+ * written. Returns the new generation; 0 on failure.
  */
 static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 						const struct unwind_claims *claims)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_stack.h: keeps a copy of the part of the process's stack that a walk is at. A read of the
- * process's memory costs more than all the rest of a step, and the words that the steps need lie
- * close together, so one read serves several.
+ * unwind_stack.h: keeps a copy of the part of the user stack that a walk has reached. A read of the
+ * process's memory costs more than all the rest of a step, and the words that the steps need are
+ * close together, so one read serves several steps.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_STACK_H
 #define TROCAR_BPF_UNWIND_UNWIND_STACK_H
@@ -12,8 +12,8 @@
 #endif
 
 /*
- * A function that stands apart from those that call it: at a tick no code is in a cache, so members
- * that a walk needs seldom are not between those that it needs for each frame.
+ * A function that is placed apart from its callers: at a tick no code is in a cache, so functions
+ * that a walk seldom needs are not between those that it needs for each frame.
  */
 #define UNWIND_APART static __attribute__((noinline, unused))
 
@@ -30,8 +30,8 @@ struct unwind_stack {
 };
 
 /*
- * Reads the part of the stack that holds the aligned word at `at`. It reads within the page of that
- * word: the next page may not be resident. Returns 0, or -1 when the read failed.
+ * Reads the part of the stack that contains the aligned word at `at`. It reads only within the page
+ * of that word, because the next page may not be resident. Returns 0, or -1 if the read failed.
  */
 UNWIND_APART long unwind_stack_move(struct unwind_stack *s, __u64 at)
 {
@@ -39,7 +39,7 @@ UNWIND_APART long unwind_stack_move(struct unwind_stack *s, __u64 at)
 	__u64 below = in_page < UNWIND_STACK_BELOW ? in_page : UNWIND_STACK_BELOW;
 
 	bytes = UNWIND_STACK_PAGE - (in_page - below);
-	asm volatile("" : "+r"(bytes)); /* keeps the bound in a form that the verifier sees */
+	asm volatile("" : "+r"(bytes)); /* keeps the bound in a form that the verifier follows */
 	if (bytes > sizeof(s->words))
 		bytes = sizeof(s->words);
 	s->start = at - below;
@@ -51,8 +51,8 @@ UNWIND_APART long unwind_stack_move(struct unwind_stack *s, __u64 at)
 }
 
 /*
- * Reads the word at `at`, which must be aligned, as every word that compilers save there. Returns
- * 0, or -1 when it cannot be read.
+ * Reads the word at `at`, which must be aligned, like every word that compilers save there. Returns
+ * 0, or -1 if it cannot be read.
  */
 static __attribute__((always_inline)) inline long unwind_stack_word(struct unwind_stack *s,
 								    __u64 at, __u64 *ret_word)

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_walk.h: walks a user stack by the table of its process: finds the mapping that holds an
- * address, and takes the step that is right there. Of the two halves of a table only struct
- * unwind_ranges is trusted: the kernel side fills it itself, and only frames inside its ranges
- * leave the kernel side. What the consumer writes (struct unwind_process and all that it refers to)
- * decides which words of the stack are read, and so which addresses of the process's code are
- * sampled. A word that is no address of this stack or of code changes neither the frames nor the
- * stop reason, for any table: all ends that depend on a word that was read have one stop reason.
+ * unwind_walk.h: walks a user stack by the table of its process: finds the mapping that contains an
+ * address, and takes the step that is correct there. Of the two halves of a table only struct
+ * unwind_ranges is trusted: the programs fill it themselves, and only frames inside its ranges
+ * leave the kernel. The half that the consumer writes (struct unwind_process and everything that it
+ * refers to) decides which words of the stack are read, and so which addresses of the process's
+ * code are sampled. A word that is an address neither of this stack nor of code changes neither the
+ * frames nor the stop reason, for any table: all ends that depend on a word that was read have one
+ * stop reason.
  *
- * Each range is compared with the kernel's own mapping before its rows count. A mapping that covers
- * the range answers for every frame in it. One that has been split answers for its frame alone: a
- * page of the range may be another file's, and a part that mprotect(2) has split off is not.
+ * Each range is compared with the kernel's own mapping before its rows are used. If the mapping
+ * covers the whole range, this proves every frame in it. If the mapping has been split, it proves
+ * only its own frame: a page of the range may belong to another file, and a part that mprotect(2)
+ * has split off does not.
  *
- * It compiles for the host as well, like unwind.h; the includer then also defines unwind_file_at
- * and mapped_file_find.
+ * It also compiles for the host, like unwind.h; the includer then also defines unwind_file_at and
+ * mapped_file_find.
  */
 #ifndef TROCAR_BPF_UNWIND_UNWIND_WALK_H
 #define TROCAR_BPF_UNWIND_UNWIND_WALK_H
@@ -29,29 +31,29 @@
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 
 /*
- * A walk in progress. The frame lies in one of the ranges, or it is where the task left user mode.
- * What each step needs comes first, in two cache lines, and at distances that instructions hold in
- * a byte.
+ * A walk in progress. The frame is in one of the ranges, or it is where the task left user mode.
+ * The members that each step needs are first, in two cache lines, and at offsets that instructions
+ * encode in a byte.
  */
 struct unwind_walk {
-	__u32 last;	  /* the last range found: most frames lie in it */
-	__u32 by_pointer; /* the last step used the frame pointer, by the code or the table */
+	__u32 last;	  /* the last range found: most frames are in it */
+	__u32 by_pointer; /* the last step used the frame pointer, from the code or the table */
 	enum unwind_end stop_reason;
 	__u32 place;	/* of the previous frame, in the cache */
-	__u32 checked;	/* number of the last range that was checked, plus 1 */
+	__u32 checked;	/* index of the last checked range, plus 1 */
 	__u32 steps;	/* 0: the frame is where the task left user mode */
-	__u32 in_call;	/* the task left user mode by a call, most likely: it comes back there */
-	__u32 process;	/* its place among those of the cache: unwind_cache_begin */
-	__u32 adjacent; /* the last step used the frame pointer, and cannot have left a frame out */
-	__u32 searched; /* words, by unwind_walk_is_adjacent */
+	__u32 in_call;	/* the task most likely left user mode by a call: it returns there */
+	__u32 process;	/* its place in the cache: unwind_cache_begin */
+	__u32 adjacent; /* the last step used the frame pointer, and cannot have missed a frame */
+	__u32 searched; /* words searched by unwind_walk_is_adjacent */
 	__u64 table_generation;	 /* of the ranges that the walk uses */
-	struct unwind_rule rule; /* of the frame */
+	struct unwind_rule rule; /* of the current frame */
 	struct unwind_frame frame;
 	__u64 mm; /* address of the struct mm_struct of the stack */
 	struct mapped_file_found found;
-	__u64 gap_at;	 /* where unwind_walk_is_adjacent searches */
-	__u64 gap_end;	 /* between the stack pointer and that no code lies */
-	__u32 gap_clean; /* no return address was below gap_at */
+	__u64 gap_at;	 /* current address of unwind_walk_is_adjacent */
+	__u64 gap_end;	 /* there is no code between the stack pointer and this address */
+	__u32 gap_clean; /* no return address was found below gap_at */
 	__u32 pad;
 	struct unwind_code code;
 };
@@ -62,9 +64,9 @@ UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
 }
 
 /*
- * Returns the number of the last of `count` ranges that begins at or below `page`; 0 also for none.
- * The search has no branch on the words that it reads, like unwind_search. It loads each word anew:
- * the table may be being filled.
+ * Returns the index of the last of `count` ranges that begins at or below `page`; 0 also for none.
+ * The search has no branch on the words that it reads, like unwind_search. It loads each word anew,
+ * because the table may be written at any time.
  */
 UNWIND_INLINE __u32 unwind_find_row(const volatile __u64 *ranges, __u32 count, __u64 page)
 {
@@ -88,7 +90,7 @@ UNWIND_INLINE __u32 unwind_range_count(const struct unwind_ranges *r)
 	return *(const volatile __u32 *)&r->count & (2 * UNWIND_RANGES - 1);
 }
 
-/* Returns the number of the range that holds `pc`, or UNWIND_RANGES. */
+/* Returns the index of the range that contains `pc`, or UNWIND_RANGES. */
 UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last, __u64 pc)
 {
 	const volatile __u64 *ranges = r->ranges;
@@ -102,7 +104,7 @@ UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last,
 	return unwind_range_holds(ranges[row & (UNWIND_RANGES - 1)], pc) ? row : UNWIND_RANGES;
 }
 
-/* Returns the rule for w->frame, which lies in range `number`. */
+/* Returns the rule for w->frame, which is in range `number`. */
 UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 						  const struct unwind_process *p, __u32 number)
 {
@@ -125,8 +127,8 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 }
 
 /*
- * Returns 1 when `pc` may be a return address: a call stands before it. Code that was made at run
- * time may push one and jump, as Java's interpreter does, so there each address counts.
+ * Returns 1 if `pc` may be a return address: a call is before it. Generated code may push an
+ * address and jump, as Java's interpreter does, so there each address is accepted.
  */
 UNWIND_INLINE __u32 unwind_is_return(const struct unwind_ranges *r, __u32 last, __u64 pc)
 {
@@ -139,8 +141,8 @@ UNWIND_INLINE __u32 unwind_is_return(const struct unwind_ranges *r, __u32 last, 
 }
 
 /*
- * A search for return addresses between a frame and the target of its frame pointer. Small: it is
- * on the BPF stack, below eight calls (Linux 6.1 allows 512 bytes for all).
+ * A search for return addresses between a frame and the target of its frame pointer. It is small
+ * because it is on the BPF stack, below eight calls (Linux 6.1 allows 512 bytes for all).
  */
 struct unwind_gap {
 	struct unwind_walk *walk;
@@ -148,8 +150,9 @@ struct unwind_gap {
 };
 
 /*
- * Returns up to where no range lies above the stack pointer, at most to the end of the stack: that
- * may be known no better than by the largest size of stacks, and libraries may lie below it.
+ * Returns the highest address up to which there is no range above the stack pointer, at most the
+ * end of the stack. That end may be known only as the maximum size of a stack, and libraries may be
+ * mapped below it.
  */
 UNWIND_INLINE __u64 unwind_gap_end(const struct unwind_frame *f, const struct unwind_ranges *r)
 {
@@ -158,7 +161,7 @@ UNWIND_INLINE __u64 unwind_gap_end(const struct unwind_frame *f, const struct un
 	__u64 page = f->sp >> UNWIND_RANGE_SHIFT, end = f->top;
 	__u32 row = unwind_find_row(ranges, count, page);
 
-	/* The range that begins at or below the stack pointer, if there is one, and the next. */
+	/* The range that begins at or below the stack pointer, if any, and the next one. */
 	for (__u32 i = 0; i < 2; i++) {
 		__u64 range = ranges[(row + i) & (UNWIND_RANGES - 1)];
 		__u64 start = UNWIND_RANGE_PAGE(range) << UNWIND_RANGE_SHIFT;
@@ -173,7 +176,7 @@ UNWIND_INLINE __u64 unwind_gap_end(const struct unwind_frame *f, const struct un
 	return end;
 }
 
-/* Whether the word can be no code: it is below all ranges, or an address of this stack. */
+/* Returns whether the word cannot be code: it is below all ranges, or an address of this stack. */
 UNWIND_INLINE __u32 unwind_gap_is_data(const struct unwind_gap *gap, __u64 word)
 {
 	__u64 lowest = UNWIND_RANGE_PAGE(*(const volatile __u64 *)&gap->ranges->ranges[0]);
@@ -182,7 +185,7 @@ UNWIND_INLINE __u32 unwind_gap_is_data(const struct unwind_gap *gap, __u64 word)
 	       word - gap->walk->frame.sp < gap->walk->gap_end - gap->walk->frame.sp;
 }
 
-/* Searches one word. Returns 1 at the end of the gap, and when the word is a return address. */
+/* Checks one word. Returns 1 at the end of the gap, and if the word is a return address. */
 static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
 {
 	struct unwind_walk *w = gap->walk;
@@ -203,11 +206,11 @@ static long unwind_gap_word(__u32 i, struct unwind_gap *gap)
 }
 
 /*
- * Returns 1 when no frame can lie between w->frame and the one that its frame pointer leads to. A
- * call pushes its return address, so a frame that keeps no frame pointer has left one there. An old
- * one that a function has not overwritten looks the same: then the answer is 0 too, and the step
- * needs another proof. It finds addresses of code, which a walk may report anyhow: any other word
- * makes no difference. On arm64 a leaf's return address is in a register.
+ * Returns 1 if there can be no frame between w->frame and the one that its frame pointer leads to.
+ * A call pushes its return address, so a frame without a frame pointer has left one there. An old
+ * return address that a function has not overwritten looks the same: then the result is 0 too, and
+ * the step needs another proof. The search finds only addresses of code, which a walk may report
+ * anyway: no other word makes a difference. On arm64 a leaf's return address is in a register.
  */
 UNWIND_GLOBAL int unwind_walk_is_adjacent(struct unwind_walk *w, const struct unwind_ranges *r)
 {
@@ -241,8 +244,8 @@ UNWIND_APART enum unwind_end unwind_walk_step_any(struct unwind_walk *w)
 }
 
 /*
- * Steps w->frame to its caller by the findings of unwind_code_follow on the stack. Returns 0, or
- * -1, with nothing changed, when no return address is there.
+ * Steps w->frame to its caller by the findings of unwind_code_follow about the stack. Returns 0, or
+ * -1, with nothing changed, if there is no return address.
  */
 UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwind_ranges *r)
 {
@@ -265,7 +268,7 @@ UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwi
 	return 0;
 }
 
-/* Sets *rule from a return of the function, unless that has too many bits. */
+/* Sets *rule from a return of the function, unless its numbers have too many bits. */
 UNWIND_INLINE __u32 unwind_walk_learn_return(const struct unwind_code *c, struct unwind_rule *rule)
 {
 	const struct unwind_code_state *now = &c->now;
@@ -283,8 +286,8 @@ UNWIND_INLINE __u32 unwind_walk_learn_return(const struct unwind_code *c, struct
 }
 
 /*
- * Puts a return address that the code of a file has shown into the cache, as if its table had it;
- * and that it shows nothing, wherever the registers point to.
+ * Stores a return address that the code of a file has shown in the cache, as if its table had it.
+ * It also stores that the code shows nothing, whatever the registers point to.
  */
 UNWIND_APART void unwind_walk_learn(struct unwind_walk *w, struct unwind_cache *cache,
 				    __u32 unknown)
@@ -312,7 +315,7 @@ UNWIND_APART void unwind_walk_learn(struct unwind_walk *w, struct unwind_cache *
 
 /*
  * Steps w->frame to its caller by its code, or by the frame pointer: then w->adjacent is set if
- * that cannot have left a frame out. The caches may be NULL.
+ * that step cannot have missed a frame. The caches may be NULL.
  */
 UNWIND_INLINE enum unwind_end unwind_walk_step_pointer(struct unwind_walk *w,
 						       const struct unwind_ranges *r,
@@ -357,7 +360,9 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 	w->adjacent = 1;
 	if (unwind_apply_plain(&w->frame, &rule))
 		return UNWIND_END_NONE;
-	/* Called from here, not from a function in between: BPF programs share 512 bytes of stack.
+	/*
+	 * Called directly, not through another function, because BPF programs share 512 bytes of
+	 * stack.
 	 */
 	if (rule.cfa == UNWIND_CFA_POINTER || rule.cfa == UNWIND_CFA_POINTER_ONLY)
 		return unwind_walk_step_pointer(w, r, cache, kept);
@@ -366,14 +371,14 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w, const stru
 
 enum unwind_check {
 	UNWIND_CHECK_CHANGED,
-	UNWIND_CHECK_PART, /* unchanged at the frame: the range has been split since */
+	UNWIND_CHECK_PART, /* unchanged at the frame; the range has been split since */
 	UNWIND_CHECK_WHOLE,
 };
 
 /*
  * Compares the mapping at w->frame with that of range `number` when the table was filled: it may be
- * another file, or another part of that file. A mapping that cannot be found is no proof of a
- * change: the tree of mappings may change at this moment, also on this CPU.
+ * another file, or another part of that file. A mapping that is not found proves no change: the
+ * tree of mappings may be changing at this moment, even on this CPU.
  */
 UNWIND_APART enum unwind_check unwind_walk_check_range(struct unwind_walk *w,
 						       const struct unwind_ranges *r, __u32 number)
@@ -391,7 +396,10 @@ UNWIND_APART enum unwind_check unwind_walk_check_range(struct unwind_walk *w,
 							      : UNWIND_CHECK_PART;
 }
 
-/* Returns 1 unless the range of w->frame has changed. A walk by this cache may have checked it. */
+/*
+ * Returns 1 unless the range of w->frame has changed. Uses the result of an earlier check in this
+ * walk or, if the cache has it, of an earlier walk.
+ */
 UNWIND_INLINE __u32 unwind_walk_is_unchanged(struct unwind_walk *w, const struct unwind_ranges *r,
 					     struct unwind_cache *cache)
 {
@@ -412,7 +420,7 @@ UNWIND_INLINE __u32 unwind_walk_is_unchanged(struct unwind_walk *w, const struct
 	return 1;
 }
 
-/* Returns the word by which the cache knows w->frame; 0: it does not take it. */
+/* Returns the key of w->frame in the cache; 0: it is not cached. */
 UNWIND_INLINE __u64 unwind_walk_key(const struct unwind_walk *w)
 {
 	if (!w->frame.exact)
@@ -421,8 +429,8 @@ UNWIND_INLINE __u64 unwind_walk_key(const struct unwind_walk *w)
 }
 
 /*
- * Searches for the range and the rule of w->frame, and has the cache take them where `key` is not 0
- * (unwind_walk_key). Returns 0 when it lies in no range.
+ * Searches for the range and the rule of w->frame, and stores them in the cache if `key` is not 0
+ * (unwind_walk_key). Returns 0 if the frame is in no range.
  */
 UNWIND_GLOBAL int unwind_walk_search(struct unwind_walk *w, const struct unwind_ranges *r,
 				     const struct unwind_process *p, struct unwind_cache *cache,
@@ -444,9 +452,9 @@ UNWIND_GLOBAL int unwind_walk_search(struct unwind_walk *w, const struct unwind_
 }
 
 /*
- * Finds the range and the rule of w->frame. Returns 0 when it lies in no range. A leaf is cached
- * only where a call left user mode: any other is seldom where the last one was. Without a cache
- * (NULL) each frame is searched for.
+ * Finds the range and the rule of w->frame. Returns 0 if it is in no range. A leaf is cached only
+ * if a call left user mode: any other leaf is seldom at the place of the last one. Without a cache
+ * (NULL) each frame is searched.
  */
 UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct unwind_ranges *r,
 					  const struct unwind_process *p,
@@ -461,9 +469,9 @@ UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct un
 }
 
 /*
- * Returns 1 when w->frame is a frame of the stack, and has then stepped w->frame to its caller or
- * set w->stop_reason. Returns 0, with w->stop_reason set, when the frame is in no range or in one
- * with a changed file. The caches may be NULL.
+ * Returns 1 if w->frame is a frame of the stack, and has then stepped w->frame to its caller or set
+ * w->stop_reason. Returns 0, with w->stop_reason set, if the frame is in no range or in one with a
+ * changed file. The caches may be NULL.
  */
 UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, const struct unwind_ranges *r,
 					const struct unwind_process *p, struct unwind_cache *cache,
