@@ -39,7 +39,7 @@ struct {
 	__type(value, __u64);
 } neighbour_cpus SEC(".maps");
 
-/* A cgroup for which this map is full has no entry in `neighbours` either. */
+/* A cgroup that finds no space in this map has no entry in `neighbours` either. */
 static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
 {
 	__u64 *here = bpf_map_lookup_elem(&neighbour_cpus, &cgroup);

@@ -2,7 +2,8 @@
 /*
  * discover.bpf.c: reports processes that take, inherit or lose a name that a rule matches, and
  * their exit. The programs keep `targets` exact and put events into the ring. The events are
- * limited (event_limit.h, event_ring.h); the consumer's scan finds what was held back or lost.
+ * limited (event_limit.h, event_ring.h); the consumer's scan finds the changes of which the event
+ * was held back or lost.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * lock_herd.h: recognises threads that were woken together for one lock and wait for it again at
- * once. All checks run at wake-ups: a thread has had one wait between two of them if its count of
+ * lock_herd.h: recognises threads that were woken together for one lock and soon wait for it again.
+ * All checks run at wake-ups: a thread has had one wait between two of them if its count of
  * voluntary switches grew by one, and its time account has its running time.
  */
 #ifndef TROCAR_BPF_LOCKS_LOCK_HERD_H

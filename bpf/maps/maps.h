@@ -168,7 +168,7 @@ struct {
 	__type(value, struct unwind_process);
 } unwind_process __weak SEC(".maps");
 
-/* The mappings that the consumer asks `ranges` to take into a table. */
+/* The mappings that the consumer asks `ranges` to add to a table. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

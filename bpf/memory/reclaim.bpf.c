@@ -169,8 +169,8 @@ static __noinline int add_stretch(const struct reclaim_open *open, __u32 kind, _
 }
 
 /*
- * Counts an end whose begin was before the programs were attached, or was dropped because the table
- * was full.
+ * Counts an end of which the begin was before the programs were attached, or was dropped because
+ * the table had no space.
  */
 static __noinline int add_orphan(struct task_struct *task, __u32 kind, __u64 now_ns)
 {

@@ -159,7 +159,7 @@ static __always_inline __u8 way_of(const void *socket, __u8 state)
 	return state == TCP_SYN_SENT || socket_is_opened(socket) ? SOCKET_OPENED : SOCKET_ACCEPTED;
 }
 
-/* Starts to follow a socket. Returns NULL if `socket_open` is full. */
+/* Starts to follow a socket. Returns NULL if `socket_open` has no space. */
 static __always_inline struct socket_open *begin_following(const struct socket_walk *w,
 							   __u64 address)
 {

@@ -11,7 +11,7 @@
 
 #include "bpf/kernel/kernel.h"
 
-#define CLIENT_PORTS 32768 /* the first port of those that Linux assigns to clients */
+#define CLIENT_PORTS 32768 /* the first port that Linux assigns to clients */
 
 /*
  * Returns whether this side opened the connection: connect(2) takes a port for itself alone

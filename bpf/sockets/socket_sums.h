@@ -71,7 +71,7 @@ __weak __noinline int socket_is_captured(__u32 index)
 	return 0;
 }
 
-/* Returns the element of the key, and creates it if it is missing. NULL if the table is full. */
+/* Returns the element of the key, and creates it if it is missing. NULL if there is no space. */
 static __always_inline struct socket_sums *socket_sums_of(const struct socket_key *key)
 {
 	int error;
@@ -103,8 +103,8 @@ __weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 }
 
 /*
- * Counts a socket that was not followed because `socket_open` was full, in the slot's watch and in
- * the watches around it.
+ * Counts a socket that was not followed because `socket_open` had no space, in the slot's watch and
+ * in the watches around it.
  */
 __weak __noinline int socket_count_unfollowed(__u32 index, int error)
 {
@@ -140,7 +140,7 @@ __weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
 	return 0;
 }
 
-/* Adds `n` to one count. `sums` is NULL if the table was full: then it adds to the rest. */
+/* Adds `n` to one count. `sums` is NULL if the table had no space: then it adds to the rest. */
 static __always_inline void socket_add(struct socket_sums *sums, __u32 slot, __u32 what, __u64 n)
 {
 	if (!n)

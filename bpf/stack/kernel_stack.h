@@ -3,8 +3,9 @@
  * kernel_stack.h: walks the kernel stack that a tick interrupted, as the kernel's own unwinder does
  * (unwind_next_frame of arch/x86/kernel/unwind_orc.c), but with cached rows (orc.h). If the stack
  * contains anything that this walk does not follow, it gives up the whole stack and calls
- * bpf_get_stack: BPF code and trampolines, return addresses that a tracer has replaced, rows that
- * use other registers. One walk in 64 is compared with the result of bpf_get_stack.
+ * bpf_get_stack. It does not follow BPF code and trampolines, return addresses that a tracer has
+ * replaced, and rows that use other registers. One walk in 64 is compared with the result of
+ * bpf_get_stack.
  */
 #ifndef TROCAR_BPF_STACK_KERNEL_STACK_H
 #define TROCAR_BPF_STACK_KERNEL_STACK_H
@@ -27,8 +28,8 @@ const volatile __u32 kernel_stack_checked __weak = 64;
 #define KERNEL_STACK_PAGE  4096 /* a page of a stack is mapped as a whole or not at all */
 
 /*
- * The state of a walk is in stack_scratch, whose content the verifier does not track, so it checks
- * one step only once.
+ * The state of a walk is in stack_scratch. The verifier does not track the content of that map, so
+ * it checks one step only once.
  */
 
 /* The map elements that a walk uses. */

@@ -62,7 +62,7 @@ struct stack_buffer {
 		struct unwind_walk walk;
 		struct kernel_walk kernel;
 	};
-	__u32 kernel_walks;   /* since the last comparison on this CPU */
+	__u32 kernel_walks;   /* walks since the last comparison on this CPU */
 	__u32 calls;	      /* the sampler must wake the consumer */
 	__u32 puts;	      /* records put by this CPU */
 	struct takers takers; /* of the sampler; here because this memory is used anyway */

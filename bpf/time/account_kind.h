@@ -86,8 +86,8 @@ static __always_inline unsigned short file_mode(const struct file *file)
 }
 
 /*
- * Returns the file pointer stored at `place`, or NULL. It is read as a struct whose first member is
- * a pointer.
+ * Returns the file pointer stored at `place`, or NULL. It is read as a struct with a pointer as its
+ * first member.
  */
 static __always_inline const struct file *file_at(struct file **place)
 {

@@ -43,7 +43,7 @@ struct {
 	__type(value, struct cgroup_scratch);
 } cgroup_scratch SEC(".maps");
 
-/* Returns true when the cgroup itself is watched. */
+/* Returns true if the cgroup itself is watched. */
 static __always_inline bool is_watched(__u64 id)
 {
 	const struct watch_entry *entry = bpf_map_lookup_elem(&watches, &id);
