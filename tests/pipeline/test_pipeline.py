@@ -178,7 +178,7 @@ def test_the_other_recipe_is_of_its_format(world):
     check_drop_in(parts.example("consumer-file.conf"))
 
 
-def test_every_line_comes_into_sql_whole(world):
+def test_sql_receives_every_line(world):
     world.rsyslog.start()
     world.test.spawn("deep", 60, 120, cgroup=world.test.cgroup("deep"))
     time.sleep(1)
@@ -245,7 +245,7 @@ def test_rsyslog_cuts_behind_8096_bytes_and_not_before(world):
     check(cut == LINE_BYTES, f"rsyslog cut behind {cut} bytes, not {LINE_BYTES}")
 
 
-def test_what_is_no_event_line_is_put_aside(world):
+def test_other_lines_are_set_aside(world):
     """Text, JSON of another kind, a character that jsonb refuses, a byte that is no UTF-8: all leave the way free."""
     spoil(world, b"no JSON at all", "invalid input syntax for type json")
     spoil(world, b'{"v":1,"message":"no time"}', "null value")

@@ -233,7 +233,7 @@ MOUNTS = {"fsconfig", "fsmount", "fsopen", "mount", "umount2"}
 
 @pytest.mark.parametrize("unit, sets", (("loader", ("LOADER",)), ("broker", ("BROKER", "RESOLVER")),
                                         ("consumer", ("CONSUMER", "CONSUMER_UNIX", "CONSUMER_BROKER", "CONSUMER_CONNECT"))))
-def test_the_unit_allows_what_the_program_needs(unit, sets):
+def test_unit_allows_the_calls_of_the_program(unit, sets):
     """Each call of policy/syscalls.def passes the unit's own filter, which a program does not see before it is started."""
     allowed = set()
     for row in (ROOT / "systemd" / f"trocar-{unit}.service.in").read_text(encoding="utf-8").splitlines():

@@ -10,7 +10,7 @@ static bool allows(const char *type)
 	return policy_file_systems_allow(type, strlen(type));
 }
 
-static void what_the_kernel_answers_for(void **state)
+static void allows_local_file_systems(void **state)
 {
 	static const char *const types[] = { "ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs" };
 
@@ -18,7 +18,7 @@ static void what_the_kernel_answers_for(void **state)
 		assert_true(allows(types[i]));
 }
 
-static void what_a_process_or_a_network_answers_for(void **state)
+static void refuses_network_and_user_space_file_systems(void **state)
 {
 	static const char *const types[] = { "fuse", "fuse.sshfs", "fuseblk", "autofs",
 					     "nfs",  "nfs4",	   "cifs",    "9p",
@@ -32,8 +32,8 @@ static void what_a_process_or_a_network_answers_for(void **state)
 UNIT_TESTS(file_systems)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_kernel_answers_for),
-		cmocka_unit_test(what_a_process_or_a_network_answers_for),
+		cmocka_unit_test(allows_local_file_systems),
+		cmocka_unit_test(refuses_network_and_user_space_file_systems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static void every_way_of_replacing(void **state)
 }
 
 /* The rules go and come back: it is no change as long as another file may be on its way. */
-static void what_is_gone(void **state)
+static void deleted_file(void **state)
 {
 	run("echo 1 > etc/rules.json");
 	watch();
@@ -210,7 +210,7 @@ UNIT_TESTS(rules_file)
 		cmocka_unit_test_setup_teardown(the_swap_of_a_config_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_link_to_another_folder, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_way_of_replacing, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(deleted_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_inotify, setup, teardown),
 	};
 

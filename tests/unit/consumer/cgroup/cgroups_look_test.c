@@ -70,7 +70,7 @@ static void test_next_walk(void **state)
 }
 
 /* An event that reports it ends the wait, and so does one of its end. */
-static void test_told(void **state)
+static void test_learned(void **state)
 {
 	cgroups_look_for(&cgroups, NOBODY);
 	cgroups_look_for(&cgroups, NOBODY + 1);
@@ -155,7 +155,7 @@ UNIT_TESTS(cgroups_look)
 		cmocka_unit_test_setup_teardown(test_in_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_next_walk, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_learned, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 	};

@@ -117,7 +117,7 @@ static void test_half_closed(void **state)
 	close(fd);
 }
 
-static void test_malformed_is_told_and_closed(void **state)
+static void test_malformed_is_answered_and_closed(void **state)
 {
 	int fd = dial();
 
@@ -127,7 +127,7 @@ static void test_malformed_is_told_and_closed(void **state)
 	close(fd);
 }
 
-static void test_too_long_is_told_and_closed(void **state)
+static void test_too_long_is_answered_and_closed(void **state)
 {
 	size_t bytes = CONTROL_REQUEST_BYTES + 2;
 	_cleanup_free_ char *line = malloc(bytes);
@@ -187,7 +187,7 @@ static void test_many_clients(void **state)
 
 /* More requests than one round takes, while another client is served in between. */
 /* Each connection has a number of its own, and its end is reported. */
-static void test_close_is_told(void **state)
+static void test_close_is_reported(void **state)
 {
 	static const char ask[] = CALL "\"connection\",\"id\":1}\n";
 	int one = dial(), other = dial();
@@ -255,7 +255,7 @@ static void test_long_answer(void **state)
 	close(fd);
 }
 
-static void test_slow_is_told_and_closed(void **state)
+static void test_slow_is_answered_and_closed(void **state)
 {
 	int half = dial(), unread = dial(), idle = dial(), dripping = dial(), i;
 
@@ -483,14 +483,14 @@ UNIT_TESTS(control)
 	const struct CMUnitTest tests[] = {
 		TEST(answers),
 		TEST(half_closed),
-		TEST(malformed_is_told_and_closed),
-		TEST(too_long_is_told_and_closed),
+		TEST(malformed_is_answered_and_closed),
+		TEST(too_long_is_answered_and_closed),
 		TEST(longest),
 		TEST(many_clients),
-		TEST(close_is_told),
+		TEST(close_is_reported),
 		TEST(pipeline),
 		TEST(long_answer),
-		TEST(slow_is_told_and_closed),
+		TEST(slow_is_answered_and_closed),
 		TEST(unread_answers_have_a_wall),
 		TEST(permission),
 		TEST(places_are_shared),

@@ -394,7 +394,7 @@ static void test_lines_left_out(void **state)
 }
 
 /* A process with a left-out start is reported when a scan finds it in a later minute. */
-static void test_said_later(void **state)
+static void test_announced_later(void **state)
 {
 	struct task_record tasks[2] = { 0 };
 
@@ -437,12 +437,15 @@ static void test_learn_forget(void **state)
 UNIT_TESTS(process_match)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_exec),       EACH(test_exact),	 EACH(test_two_in_one),
-		EACH(test_rename),     EACH(test_pid_reuse),	 EACH(test_cgroup_removed),
-		EACH(test_by_cgroup),  EACH(test_scan),		 EACH(test_move),
-		EACH(test_root),       EACH(test_bad_records),	 EACH(test_rules_change),
-		EACH(test_flapping),   EACH(test_empty_at_once), EACH(test_lines_left_out),
-		EACH(test_said_later), EACH(test_learn_forget),
+		EACH(test_exec),	   EACH(test_exact),
+		EACH(test_two_in_one),	   EACH(test_rename),
+		EACH(test_pid_reuse),	   EACH(test_cgroup_removed),
+		EACH(test_by_cgroup),	   EACH(test_scan),
+		EACH(test_move),	   EACH(test_root),
+		EACH(test_bad_records),	   EACH(test_rules_change),
+		EACH(test_flapping),	   EACH(test_empty_at_once),
+		EACH(test_lines_left_out), EACH(test_announced_later),
+		EACH(test_learn_forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

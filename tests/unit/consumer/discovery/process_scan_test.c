@@ -240,7 +240,7 @@ static void test_new_rules_meanwhile(void **state)
 }
 
 /* A request while a scan runs gets one of its own after it. */
-static void test_asked_meanwhile(void **state)
+static void test_requested_during_a_scan(void **state)
 {
 	struct discovery *d = &fake->a.discovery;
 	uint64_t number;
@@ -307,10 +307,14 @@ static void test_threaded_stays(void **state)
 UNIT_TESTS(process_scan)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_closed_directory), EACH(test_closed_list),
-		EACH(test_closed_is_taken),  EACH(test_listed_stays),
-		EACH(test_in_parts),	     EACH(test_new_rules_meanwhile),
-		EACH(test_asked_meanwhile),  EACH(test_threaded_stays),
+		EACH(test_closed_directory),
+		EACH(test_closed_list),
+		EACH(test_closed_is_taken),
+		EACH(test_listed_stays),
+		EACH(test_in_parts),
+		EACH(test_new_rules_meanwhile),
+		EACH(test_requested_during_a_scan),
+		EACH(test_threaded_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void expect_says(uint32_t major, uint32_t minor, const char *wanted)
+static void expect_words(uint32_t major, uint32_t minor, const char *wanted)
 {
 	char text[DISK_TEXT_BYTES];
 
@@ -36,18 +36,18 @@ static void expect_says(uint32_t major, uint32_t minor, const char *wanted)
 	assert_string_equal(text, wanted);
 }
 
-static void test_says(void **state)
+static void test_words(void **state)
 {
-	expect_says(254, 1, "vda1 at /, /pods/1 and 4 more");
-	expect_says(254, 0, "vda at /, /pods/1 and 5 more");
-	expect_says(254, 2, "vda2");
-	expect_says(253, 0, "dm-0 (vg0-data) at /srv/my data");
-	expect_says(253, 1, "dm-1 (crypt)");
-	expect_says(9, 127, "md127 (raid1) at /var");
-	expect_says(259, 2, "nvme1n1 at /home");
-	expect_says(7, 0, "loop0 (/srv/my data/disk.img)");
-	expect_says(8, 0, "sda at /var");
-	expect_says(8, 16, "8:16");
+	expect_words(254, 1, "vda1 at /, /pods/1 and 4 more");
+	expect_words(254, 0, "vda at /, /pods/1 and 5 more");
+	expect_words(254, 2, "vda2");
+	expect_words(253, 0, "dm-0 (vg0-data) at /srv/my data");
+	expect_words(253, 1, "dm-1 (crypt)");
+	expect_words(9, 127, "md127 (raid1) at /var");
+	expect_words(259, 2, "nvme1n1 at /home");
+	expect_words(7, 0, "loop0 (/srv/my data/disk.img)");
+	expect_words(8, 0, "sda at /var");
+	expect_words(8, 16, "8:16");
 }
 
 static void expect_written(const struct facts_disks *d, uint32_t major, uint32_t minor,
@@ -134,7 +134,7 @@ static void test_long(void **state)
 UNIT_TESTS(disk_text)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_says),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_written),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_long),

@@ -38,7 +38,7 @@ static void takes(uint64_t id, const char *expected)
 	assert_memory_equal(w.data, expected, w.bytes);
 }
 
-static void test_each_gets_what_comes_after_it(void **state)
+static void test_each_receives_later_lines(void **state)
 {
 	uint64_t a, b;
 
@@ -130,7 +130,7 @@ UNIT_TESTS(subscriptions)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(each_gets_what_comes_after_it),
+		TEST(each_receives_later_lines),
 		TEST(memory_has_a_wall),
 		TEST(there_are_few),
 		TEST(forgotten_ones_cost_no_memory),

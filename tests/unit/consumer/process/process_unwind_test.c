@@ -319,7 +319,7 @@ static bool is_concluded(const struct process *p)
 }
 
 /* All files are compiled already when process.match is written: process.unwind follows it. */
-static void test_said_after_the_match(void **state)
+static void test_announced_after_the_match(void **state)
 {
 	struct process *p;
 	json_object *line;
@@ -354,7 +354,7 @@ UNIT_TESTS(process_unwind)
 	const struct CMUnitTest tests[] = {
 		EACH(test_publish), EACH(test_renew),	   EACH(test_rule),
 		EACH(test_child),   EACH(test_not_walked), EACH(test_left),
-		EACH(test_full),    EACH(test_sleepers),   EACH(test_said_after_the_match),
+		EACH(test_full),    EACH(test_sleepers),   EACH(test_announced_after_the_match),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

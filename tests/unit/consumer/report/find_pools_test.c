@@ -32,7 +32,7 @@ static void add(enum phase phase, const char *fn, const char *caller, uint8_t st
  * Of 5 s of two workers' time 200 ms are at a lock; connections that wait to be accepted are
  * reported.
  */
-static void test_says(void **state)
+static void test_sentence(void **state)
 {
 	struct socket_peer p = { .key = { .port = 80,
 					  .family = AF_INET,
@@ -75,7 +75,7 @@ static void test_says(void **state)
 
 UNIT_TESTS(find_pools)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_says) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sentence) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

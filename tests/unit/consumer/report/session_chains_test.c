@@ -125,7 +125,7 @@ static void test_many(void **state)
 }
 
 /* Ends are reported; a sentence stays within its room. */
-static void test_says(void **state)
+static void test_sentences(void **state)
 {
 	struct chain c = {
 		.count = 2,
@@ -171,7 +171,7 @@ UNIT_TESTS(session_chains)
 						report_testing_teardown),
 		cmocka_unit_test_setup_teardown(test_many, report_testing_setup,
 						report_testing_teardown),
-		cmocka_unit_test(test_says),
+		cmocka_unit_test(test_sentences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

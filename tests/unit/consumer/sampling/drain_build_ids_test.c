@@ -176,7 +176,7 @@ static struct stack_sample *decode_between(struct fake *f, struct sample *s,
 /*
  * Raw addresses in files of unknown build-id make the consumer ask the kernel, which then answers.
  */
-static void test_asks_and_is_told(void **state)
+static void test_requests_an_announcement(void **state)
 {
 	struct process_key key = { .tgid = 100, .start_ns = 5 };
 	struct target target = { .flags = TARGET_MATCHED };
@@ -213,7 +213,7 @@ static void test_asks_and_is_told(void **state)
 }
 
 /* The kernel's answer for an address with another mapping now is not noted for that file. */
-static void test_told_of_another(void **state)
+static void test_other_file_announced(void **state)
 {
 	_cleanup_free_ struct sample *s = told_sample(0x5020);
 	_cleanup_free_ struct stack_sample *h = NULL;
@@ -233,7 +233,7 @@ static void test_told_of_another(void **state)
 }
 
 /* Nor its answer before there was a second reading: the first may be of a later mapping. */
-static void test_told_of_later(void **state)
+static void test_later_file_announced(void **state)
 {
 	_cleanup_free_ struct sample *s = told_sample(0x1020);
 	_cleanup_free_ struct stack_sample *h = NULL;
@@ -304,9 +304,9 @@ UNIT_TESTS(drain_build_ids)
 		cmocka_unit_test(test_leaf_of_another_file),
 		cmocka_unit_test(test_no_offset_below_a_file),
 		cmocka_unit_test(test_data_is_no_caller),
-		cmocka_unit_test(test_asks_and_is_told),
-		cmocka_unit_test(test_told_of_another),
-		cmocka_unit_test(test_told_of_later),
+		cmocka_unit_test(test_requests_an_announcement),
+		cmocka_unit_test(test_other_file_announced),
+		cmocka_unit_test(test_later_file_announced),
 		cmocka_unit_test(test_contradicted),
 	};
 

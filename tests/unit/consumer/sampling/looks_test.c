@@ -110,7 +110,7 @@ static void test_left_out(void **state)
 }
 
 /* An earlier request gets the passes that were left out until then, and no more. */
-static void test_asked_early(void **state)
+static void test_requested_early(void **state)
 {
 	uint64_t began_ns;
 
@@ -185,7 +185,7 @@ UNIT_TESTS(looks)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_within_budget, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_asked_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requested_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hold_in_a_pass, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cut_forgets, setup, teardown),
 	};

@@ -340,7 +340,7 @@ static void a_cpu_that_went_is_not_missing(void **state)
 	assert_int_equal(ticking, t->online);
 }
 
-static void what_is_refused_is_said_once_and_asked_again(void **state)
+static void logs_a_refused_event_once_and_retries(void **state)
 {
 	struct fixture *t = begin(state);
 	size_t ticking, missing;
@@ -488,7 +488,7 @@ UNIT_TESTS(sampler)
 		TEST(short_watches_ask_once),
 		TEST(the_divisor_follows_the_sessions),
 		TEST(a_cpu_that_went_is_not_missing),
-		TEST(what_is_refused_is_said_once_and_asked_again),
+		TEST(logs_a_refused_event_once_and_retries),
 		TEST(an_event_that_stands_still_is_replaced),
 		TEST(the_cpus_begin_apart),
 		TEST(nobody_answers),

@@ -38,7 +38,7 @@ static void expect_written(const struct look_on *on, const char *wanted)
 	jsonw_done(&w);
 }
 
-static void expect_said(const struct look_on *on, const char *wanted)
+static void expect_words(const struct look_on *on, const char *wanted)
 {
 	struct look_on plain = wait_objects_plain(on);
 	char text[256];
@@ -51,18 +51,18 @@ static void test_whole(void **state)
 {
 	struct look_on on = file_at("/srv/pg/base/16384/2619", LOOK_PATH_WHOLE);
 
-	expect_said(&on, " on the file /srv/pg/base/16384/2619");
+	expect_words(&on, " on the file /srv/pg/base/16384/2619");
 	expect_written(&on,
 		       "{\"name\":\"2619\",\"path\":\"/srv/pg/base/16384/2619\",\"mount\":\"/\","
 		       "\"fs\":\"ext4\",\"device\":\"8:1\",\"inode\":2619}");
 	on.point_bytes = 4;
 	on.deleted = 7;
-	expect_said(&on, " on the file /srv/pg/base/16384/2619 (deleted)");
+	expect_words(&on, " on the file /srv/pg/base/16384/2619 (deleted)");
 	expect_written(&on,
 		       "{\"name\":\"2619\",\"path\":\"/srv/pg/base/16384/2619\",\"mount\":\"/srv\","
 		       "\"deleted\":true,\"fs\":\"ext4\",\"device\":\"8:1\",\"inode\":2619}");
 	on = file_at("/", LOOK_PATH_WHOLE);
-	expect_said(&on, " on the file /");
+	expect_words(&on, " on the file /");
 	expect_written(&on, "{\"name\":\"/\",\"path\":\"/\",\"mount\":\"/\",\"fs\":\"ext4\","
 			    "\"device\":\"8:1\",\"inode\":2619}");
 }
@@ -75,7 +75,7 @@ static void test_cut(void **state)
 	on.path_cut = 1200;
 	on.path_head = 4;
 	on.point_bytes = 4;
-	expect_said(&on, " on the file /srv/[1200 bytes]/pg/base/2619");
+	expect_words(&on, " on the file /srv/[1200 bytes]/pg/base/2619");
 	expect_written(&on,
 		       "{\"name\":\"2619\",\"path\":\"/srv/[1200 bytes]/pg/base/2619\",\"mount\":"
 		       "\"/srv\",\"fs\":\"ext4\",\"device\":\"8:1\",\"inode\":2619}");
@@ -88,20 +88,20 @@ static void test_not_whole(void **state)
 {
 	struct look_on on = file_at("/x/y", LOOK_PATH_DETACHED);
 
-	expect_said(&on, " on the file (unreachable)/x/y");
+	expect_words(&on, " on the file (unreachable)/x/y");
 	expect_written(&on,
 		       "{\"name\":\"y\",\"path\":\"(unreachable)/x/y\",\"path_reason\":\"its file "
 		       "system is mounted nowhere any more, or has no names\",\"fs\":\"ext4\","
 		       "\"device\":\"8:1\",\"inode\":2619}");
 	on.path_end = LOOK_PATH_DEEP;
-	expect_said(&on, " on the file [...]/x/y");
+	expect_words(&on, " on the file [...]/x/y");
 	on.path_end = LOOK_PATH_RENAMED;
-	expect_said(&on, " on the file cut_");
+	expect_words(&on, " on the file cut_");
 	expect_written(&on,
 		       "{\"name\":\"cut_\",\"path_reason\":\"a part of it was renamed as it was "
 		       "read\",\"fs\":\"ext4\",\"device\":\"8:1\",\"inode\":2619}");
 	on = file_at("", LOOK_PATH_DETACHED);
-	expect_said(&on, " on the file cut_");
+	expect_words(&on, " on the file cut_");
 	on = file_at("", LOOK_PATH_NONE);
 	on.fs[0] = '\0';
 	expect_written(&on, "{\"name\":\"cut_\",\"device\":\"8:1\",\"inode\":2619}");

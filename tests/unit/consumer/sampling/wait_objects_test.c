@@ -116,7 +116,7 @@ static void test_written(void **state)
 }
 
 /* As in a sentence; an object with only a number is not named. */
-static void test_said(void **state)
+static void test_words(void **state)
 {
 	struct look_on on = { .kind = LOOK_ON_FILE, .name = "journal" };
 	char text[128] = "";
@@ -364,7 +364,7 @@ UNIT_TESTS(wait_objects)
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_said, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_words, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoll, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoll_idle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unix, setup, teardown),

@@ -107,7 +107,7 @@ static void test_scope_in_a_full_table(void **state)
 }
 
 /* A sample without a known rule is a loss. */
-static void test_scope_says_what_it_cannot_tell(void **state)
+static void test_scope_names_unknown_counts(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
 	struct session *s;
@@ -160,7 +160,7 @@ UNIT_TESTS(session_scope)
 		EACH(test_scope),
 		EACH(test_scope_takes_newborns),
 		EACH(test_scope_in_a_full_table),
-		EACH(test_scope_says_what_it_cannot_tell),
+		EACH(test_scope_names_unknown_counts),
 		EACH(test_scope_outlives_a_push),
 	};
 

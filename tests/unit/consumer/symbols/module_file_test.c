@@ -133,7 +133,7 @@ static void test_memory_file(void **state)
 }
 
 /* The kernel's word on the build-id decides, on the host's file and on the broker's. */
-static void test_told(void **state)
+static void test_learned(void **state)
 {
 	static const uint8_t other[BUILD_ID_BYTES] = { 1, 2, 3 };
 	struct lender lender = { .path = paths[UUID] };
@@ -308,7 +308,7 @@ UNIT_TESTS(module_file)
 		cmocka_unit_test(test_borrowed),
 		cmocka_unit_test(test_not_borrowed),
 		cmocka_unit_test(test_memory_file),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_learned),
 		cmocka_unit_test(test_build_id_borrowed),
 		cmocka_unit_test(test_one_table_for_copies),
 		cmocka_unit_test(test_other_file_of_one_id),

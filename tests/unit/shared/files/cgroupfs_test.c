@@ -48,7 +48,7 @@ static void prefers_the_whole_hierarchy(void **state)
 }
 
 /* In a cgroup namespace of its own "/" is where this process is; what begins above it has more. */
-static void prefers_what_begins_above(void **state)
+static void prefers_the_mount_of_the_root(void **state)
 {
 	finds(V2 "1 1 0:27 /../.. /host rw - cgroup2 c rw\n2 1 0:27 /.. /b rw - cgroup2 c rw\n", 0,
 	      "/host", CGROUP_UNIFIED);
@@ -93,7 +93,7 @@ static void decodes_octal_escapes(void **state)
 	finds("1 1 0:27 / /a\\999 rw - cgroup2 c rw\n", 0, "/a\\999", CGROUP_UNIFIED);
 }
 
-static void passes_over_what_is_no_mount(void **state)
+static void skips_other_lines(void **state)
 {
 	finds("\n\n - \nx\n1 2 3 4 5 6 7\n1 2 3 / /q rw - \n- cgroup2\n" V2, 0, "/sys/fs/cgroup",
 	      CGROUP_UNIFIED);
@@ -244,7 +244,7 @@ static int vanish(void *context, const char *path, uint64_t id)
 	return 0;
 }
 
-static void passes_over_what_vanishes(void **state)
+static void skips_removed_folders(void **state)
 {
 	struct cgroupfs_left left = { 0 };
 	size_t count = 0;
@@ -427,15 +427,15 @@ UNIT_TESTS(cgroupfs)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_the_modes_apart),
 		cmocka_unit_test(prefers_the_whole_hierarchy),
-		cmocka_unit_test(prefers_what_begins_above),
+		cmocka_unit_test(prefers_the_mount_of_the_root),
 		cmocka_unit_test(finds_a_controller),
 		cmocka_unit_test(decodes_octal_escapes),
-		cmocka_unit_test(passes_over_what_is_no_mount),
+		cmocka_unit_test(skips_other_lines),
 		cmocka_unit_test(holds_the_space),
 		cmocka_unit_test(reads_this_machine),
 		cmocka_unit_test(walks_a_tree),
 		cmocka_unit_test(stops_at_the_depth),
-		cmocka_unit_test(passes_over_what_vanishes),
+		cmocka_unit_test(skips_removed_folders),
 		cmocka_unit_test(says_that_there_is_no_mount),
 		cmocka_unit_test(goes_on_behind_a_closed_directory),
 		cmocka_unit_test(goes_on_behind_a_closed_cgroup),

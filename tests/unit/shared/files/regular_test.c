@@ -54,7 +54,7 @@ static int open_regular(const char *path, bool follow)
 	return regular_open(held_fd);
 }
 
-static void opens_what_is_held(void **state)
+static void opens_a_held_file(void **state)
 {
 	_cleanup_close_ int held_fd = -1, fd = -1;
 	struct stat st;
@@ -234,7 +234,7 @@ static void waits_for_no_server(void **state)
 UNIT_TESTS(regular)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opens_what_is_held),	cmocka_unit_test(refuses_all_else),
+		cmocka_unit_test(opens_a_held_file),	cmocka_unit_test(refuses_all_else),
 		cmocka_unit_test(needs_the_permission), cmocka_unit_test(opens_no_swapped_device),
 		cmocka_unit_test(holds_local_files),	cmocka_unit_test(waits_for_no_server),
 	};

@@ -41,7 +41,7 @@ static void knows_kinds(void **state)
 }
 
 /* Whatever is missing is asked like everything else. */
-static void takes_what_is_missing(void **state)
+static void accepts_missing_members(void **state)
 {
 	assert_false(json_node_is(NULL, JSON_NULL));
 	assert_false(json_node_equals(NULL, ""));
@@ -130,7 +130,7 @@ UNIT_TESTS(json_node)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_kinds),
-		cmocka_unit_test(takes_what_is_missing),
+		cmocka_unit_test(accepts_missing_members),
 		cmocka_unit_test(finds_members),
 		cmocka_unit_test(shows_the_last_of_one_key),
 		cmocka_unit_test(reads_numbers_to_their_limits),

@@ -33,7 +33,7 @@ static void test_takes_json(void **state)
 		assert_true(valid(texts[i]));
 }
 
-static void test_refuses_what_is_none(void **state)
+static void test_refuses_malformed_text(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -153,7 +153,7 @@ UNIT_TESTS(json_reader)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_takes_json),
-		cmocka_unit_test(test_refuses_what_is_none),
+		cmocka_unit_test(test_refuses_malformed_text),
 		cmocka_unit_test(test_nesting_has_a_wall),
 		cmocka_unit_test(test_numbers_are_whole_and_fit),
 		cmocka_unit_test(test_escapes_become_characters),

@@ -112,7 +112,7 @@ static void finds_repeated_keys(void **state)
 	assert_int_equal(json_node_u64(json_node_get(many.tree.nodes, "x")), 1);
 }
 
-static void refuses_what_is_no_json(void **state)
+static void refuses_malformed_text(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -164,7 +164,7 @@ static void refuses_what_is_no_json(void **state)
 	}
 }
 
-static void takes_what_is_json(void **state)
+static void accepts_json(void **state)
 {
 	static const char *const texts[] = {
 		"0",  "-0", "1.5e+10", "-1E-3",	      "\"\"",	 "true",	   " null\t\r\n",
@@ -205,7 +205,7 @@ static void nests_to_the_wall(void **state)
 	assert_false(other.fault.too_deep);
 }
 
-static void refuses_what_is_too_long(void **state)
+static void refuses_long_text(void **state)
 {
 	struct json_fault fault;
 	struct json_tree tree;
@@ -217,9 +217,9 @@ UNIT_TESTS(json_tree)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_the_places),    cmocka_unit_test(decodes_keys),
-		cmocka_unit_test(finds_repeated_keys), cmocka_unit_test(refuses_what_is_no_json),
-		cmocka_unit_test(takes_what_is_json),  cmocka_unit_test(says_where_the_fault_is),
-		cmocka_unit_test(nests_to_the_wall),   cmocka_unit_test(refuses_what_is_too_long),
+		cmocka_unit_test(finds_repeated_keys), cmocka_unit_test(refuses_malformed_text),
+		cmocka_unit_test(accepts_json),	       cmocka_unit_test(says_where_the_fault_is),
+		cmocka_unit_test(nests_to_the_wall),   cmocka_unit_test(refuses_long_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void one_text(const char *text, size_t bytes, const char *right)
 
 #define BAD "\xef\xbf\xbd"
 
-static void replaces_what_is_no_utf8(void **state)
+static void replaces_invalid_utf8(void **state)
 {
 	one_text("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 9,
 		 "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
@@ -237,7 +237,7 @@ UNIT_TESTS(jsonw)
 		cmocka_unit_test(writes_numbers),
 		cmocka_unit_test(agrees_with_printf),
 		cmocka_unit_test(escapes_by_the_rfc),
-		cmocka_unit_test(replaces_what_is_no_utf8),
+		cmocka_unit_test(replaces_invalid_utf8),
 		cmocka_unit_test(escapes_controls),
 		cmocka_unit_test(special_bytes_at_every_place),
 		cmocka_unit_test(holds_the_wall_to_the_byte),

@@ -52,7 +52,7 @@ static void takes_all_keys(void **state)
 	assert_string_equal(r->labels[1].value, "");
 }
 
-static void takes_what_begins_a_session(void **state)
+static void accepts_rules_without_a_signal(void **state)
 {
 	_cleanup_parsed_ struct parsed exec =
 		parse_rules("{\"name\":\"a\",\"match\":{\"comm\":\"x\"},\"on\":\"exec\"}");
@@ -449,7 +449,7 @@ UNIT_TESTS(rules_parse)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_all_keys),
-		cmocka_unit_test(takes_what_begins_a_session),
+		cmocka_unit_test(accepts_rules_without_a_signal),
 		cmocka_unit_test(sets_defaults),
 		cmocka_unit_test(the_examples_are_good),
 		cmocka_unit_test(names_single_faults),

@@ -51,7 +51,7 @@ static const struct doubt doubts[] = {
 	  "/rules/0/capture/signals/0", "\"fault\" has no program" },
 };
 
-static void says_what_was_not_meant(void **state)
+static void warns_of_likely_mistakes(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(doubts); i++) {
 		_cleanup_parsed_ struct parsed p = { 0 };
@@ -116,7 +116,7 @@ static void remembers_the_place_of_a_match(void **state)
 UNIT_TESTS(rules_warnings)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(says_what_was_not_meant),
+		cmocka_unit_test(warns_of_likely_mistakes),
 		cmocka_unit_test(keeps_quiet_about_the_rest),
 		cmocka_unit_test(remembers_the_place_of_a_match),
 	};

@@ -5,7 +5,7 @@
 
 #include "shared/tools/environment.h"
 
-static void test_what_is_left(void **state)
+static void test_remaining_variables(void **state)
 {
 	char *all[] = { "SECRET_TOKEN=x",
 			"LANG=C.UTF-8",
@@ -42,7 +42,7 @@ static void test_of_nothing(void **state)
 UNIT_TESTS(environment)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_left),
+		cmocka_unit_test(test_remaining_variables),
 		cmocka_unit_test(test_of_nothing),
 	};
 

@@ -82,7 +82,7 @@ static void reads_below_a_directory(void **state)
 	assert_int_equal(data[bytes - 1], '\n');
 }
 
-static void says_what_open_and_read_say(void **state)
+static void returns_the_errors_of_open_and_read(void **state)
 {
 	char *data = NULL;
 	size_t bytes;
@@ -129,7 +129,7 @@ UNIT_TESTS(io)
 		cmocka_unit_test(takes_no_wall),
 		cmocka_unit_test(reads_procfs),
 		cmocka_unit_test(reads_below_a_directory),
-		cmocka_unit_test(says_what_open_and_read_say),
+		cmocka_unit_test(returns_the_errors_of_open_and_read),
 		cmocka_unit_test(writes_all),
 	};
 

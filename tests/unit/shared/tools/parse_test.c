@@ -20,7 +20,7 @@ static void takes_whole_numbers(void **state)
 	assert_true(n == UINT64_MAX);
 }
 
-static void refuses_what_is_no_number(void **state)
+static void refuses_other_text(void **state)
 {
 	static const char *const texts[] = {
 		"", " 1", "1 ", "+1", "-1", "1.0", "0x1", "1\n", "a", "1e3", "99999999999999999999x"
@@ -47,7 +47,7 @@ UNIT_TESTS(parse)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_whole_numbers),
-		cmocka_unit_test(refuses_what_is_no_number),
+		cmocka_unit_test(refuses_other_text),
 		cmocka_unit_test(holds_the_walls),
 	};
 

@@ -49,7 +49,7 @@ static void refuses_every_control(void **state)
 	assert_false(reason_text_is_right("\xc2\x9b", 2));
 }
 
-static void refuses_what_is_no_text(void **state)
+static void refuses_other_bytes(void **state)
 {
 	assert_false(reason_text_is_right("\xff", 1));
 	assert_false(reason_text_is_right("a\xc3", 2));
@@ -62,7 +62,7 @@ UNIT_TESTS(reason_text)
 		cmocka_unit_test(takes_words),
 		cmocka_unit_test(knows_its_length),
 		cmocka_unit_test(refuses_every_control),
-		cmocka_unit_test(refuses_what_is_no_text),
+		cmocka_unit_test(refuses_other_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

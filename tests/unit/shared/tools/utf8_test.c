@@ -70,7 +70,7 @@ static void writes_every_code_point(void **state)
 	iconv_close(utf32);
 }
 
-static void knows_what_drives_a_terminal(void **state)
+static void finds_terminal_control_characters(void **state)
 {
 	uint32_t code = 0;
 
@@ -92,7 +92,7 @@ UNIT_TESTS(utf8)
 		cmocka_unit_test(knows_every_sequence),
 		cmocka_unit_test(finds_the_first_byte_that_is_none),
 		cmocka_unit_test(writes_every_code_point),
-		cmocka_unit_test(knows_what_drives_a_terminal),
+		cmocka_unit_test(finds_terminal_control_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

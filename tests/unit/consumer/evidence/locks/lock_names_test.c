@@ -83,7 +83,7 @@ static struct lock_waited *add_lock(const void *address, const struct lock_place
 	return l;
 }
 
-static void expect_said(const struct lock_name *name, const char *said)
+static void expect_words(const struct lock_name *name, const char *said)
 {
 	char text[256];
 
@@ -107,7 +107,7 @@ static void test_variables(void **state)
 	assert_int_equal(names[0].offset, offsetof(struct shelf, lock));
 	assert_string_equal(names[0].module, self);
 	assert_null(names[0].memory);
-	expect_said(&names[0], "lock lock_names_test_shelf in consumer_evidence_test");
+	expect_words(&names[0], "lock lock_names_test_shelf in consumer_evidence_test");
 	assert_null(names[1].module);
 	assert_null(names[1].symbol);
 	assert_non_null(names[1].memory);
@@ -138,10 +138,10 @@ static void test_reasons(void **state)
 	names = lock_names_read(s, report_testing_symbols);
 	assert_null(names[0].module);
 	assert_string_equal(names[0].why, "no_file");
-	expect_said(&names[0], "one lock in the file");
+	expect_words(&names[0], "one lock in the file");
 	assert_null(names[1].module);
 	assert_string_equal(names[1].why, "other_file");
-	expect_said(&names[1], "one lock");
+	expect_words(&names[1], "one lock");
 	session_result_free(s);
 }
 
@@ -243,8 +243,8 @@ static void test_memory(void **state)
 		add_lock(NULL, NULL)->memory = rows[i].memory;
 	names = lock_names_read(s, report_testing_symbols);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		expect_said(&names[i], rows[i].said);
-	expect_said(NULL, "one lock");
+		expect_words(&names[i], rows[i].said);
+	expect_words(NULL, "one lock");
 	session_result_free(s);
 }
 

@@ -214,7 +214,7 @@ static void test_idle_unix(void **state)
 }
 
 /* The peer that an epoll waits for is reported, and that is a wait. */
-static void test_asked(void **state)
+static void test_requests(void **state)
 {
 	const struct named_frame frame = { .fn = "serve" };
 	const struct look_on on = { .kind = LOOK_ON_EPOLL,
@@ -339,7 +339,7 @@ UNIT_TESTS(session_waits)
 		cmocka_unit_test(test_of_none),	      cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_unix),
-		cmocka_unit_test(test_asked),	      cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_requests),      cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_long_names),    cmocka_unit_test(test_threads),
 	};
 

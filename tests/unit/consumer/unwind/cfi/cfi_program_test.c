@@ -87,7 +87,7 @@ static void test_advances(void **state)
 	assert_int_equal(cfi_program_next(&p), -EBADMSG);
 }
 
-static void test_every_way_to_say_it(void **state)
+static void test_every_encoding(void **state)
 {
 	START(0x05, 6, 3);
 	assert_int_equal(cfi_program_next(&p), 0);
@@ -176,7 +176,7 @@ UNIT_TESTS(cfi_program)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function), cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_advances), cmocka_unit_test(test_every_way_to_say_it),
+		cmocka_unit_test(test_advances), cmocka_unit_test(test_every_encoding),
 		cmocka_unit_test(test_remember), cmocka_unit_test(test_broken),
 	};
 
