@@ -28,30 +28,30 @@ struct ledger {
 const char *ledger_drop_name(enum drop drop);
 
 /*
- * Assigns the missing samples of `l`, with attempted, emitted and the consumer's own losses counted
- * before, to the kernel's reasons, at most kernel_lost[reason] to each, and takes it off there.
- * What stays there belongs to others.
+ * Assigns the missing samples of `l` to the kernel's loss reasons, at most kernel_lost[reason] to
+ * each, and subtracts them from kernel_lost. The caller has counted attempted, emitted and the
+ * consumer's own losses before. The counts left in kernel_lost belong to others.
  */
 void ledger_assign(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS]);
 
-/* Closes `l`: assigns likewise, then counts the rest as UNACCOUNTED. */
+/* Closes `l`: calls ledger_assign, then counts the remaining missing samples as UNACCOUNTED. */
 void ledger_close(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS]);
 
 /* Returns the sum of all losses. */
 uint64_t ledger_lost(const struct ledger *l);
 
 /*
- * Counts `lost` events that found no room in a table: `no_memory` of them under DROP_NO_MEMORY,
+ * Counts `lost` events that did not fit into a table: `no_memory` of them under DROP_NO_MEMORY,
  * because the table was not full, and the others under `full`.
  */
 void ledger_lose(struct ledger *l, enum drop full, uint64_t lost, uint64_t no_memory);
 
-/* Returns how many of the losses found no room in a table. */
+/* Returns the number of losses caused by a full table. */
 uint64_t ledger_lost_to_full(const struct ledger *l);
 
 /*
- * Writes a sentence on the losses where none of them is of a full table; `what` names what is
- * counted, "long waits". Returns whether it wrote one.
+ * Writes a sentence on the losses if none of them was caused by a full table. `what` names the
+ * counted things, such as "long waits". Returns whether it wrote a sentence.
  */
 bool ledger_say_unrecorded(const struct ledger *l, const char *what,
 			   char ret_reason[LEDGER_REASON_BYTES]);
@@ -72,10 +72,11 @@ const char *ledger_verdict_name(enum verdict verdict);
 
 /*
  * Returns complete: nothing lost and no silent gap; partial: some lost, or a gap; inconclusive:
- * more than half lost. `expected` is the number of ticks that the cgroup's CPU time calls for, ~0
- * when not known; it is compared with the ticks of `during`: a gap is less than 85 % of 200 and
- * more, or less than half of 40 and more. `ret_reason` becomes a sentence; empty when there is no
- * loss. A complete ledger also has one where more than 115 % of the ticks came.
+ * more than half lost. `expected` is the number of ticks that the cgroup's CPU time implies, ~0 if
+ * unknown. It is compared with the ticks of `during`: fewer than 85 % of at least 200 ticks, or
+ * fewer than half of at least 40 ticks, is a gap. `ret_reason` becomes a sentence, or empty if
+ * there is no loss. A complete ledger also has a sentence if more than 115 % of the expected ticks
+ * arrived.
  */
 enum verdict ledger_verdict(const struct ledger *all, const struct ledger *during,
 			    uint64_t expected, char ret_reason[LEDGER_REASON_BYTES]);

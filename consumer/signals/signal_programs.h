@@ -29,9 +29,10 @@ void signal_programs_init(struct signal_programs *all, struct broker_client *lin
 void signal_programs_done(struct signal_programs *all);
 
 /*
- * Attaches the programs of a signal through the broker; if another session has them already, adds a
- * holder. Returns 0, or -errno of broker_ask_signal (consumer/broker/broker_ask.h) with the reason
- * in *ret_why. Call signal_programs_drop once for each 0.
+ * Attaches the programs of a signal through the broker; if another session already has them
+ * attached, only adds a holder. Returns 0, or -errno of broker_ask_signal
+ * (consumer/broker/broker_ask.h) with the reason in *ret_why. Call signal_programs_drop once for
+ * each 0.
  */
 int signal_programs_hold(struct signal_programs *all, enum signal_bit signal, const char **ret_why);
 void signal_programs_drop(struct signal_programs *all, enum signal_bit signal);

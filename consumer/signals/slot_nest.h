@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* slot_nest.h: what watches that lie one around the other share. Main thread only. */
+/* slot_nest.h: questions about watches that contain other watches. Main thread only. */
 #ifndef TROCAR_CONSUMER_SIGNALS_SLOT_NEST_H
 #define TROCAR_CONSUMER_SIGNALS_SLOT_NEST_H
 
@@ -8,7 +8,7 @@
 
 struct pinned_maps;
 
-/* Returns whether the watch of slot `of` is that of `slot`, or within it. */
+/* Returns whether the watch of slot `of` is the watch of `slot`, or is inside it. */
 bool slot_nest_has(const struct pinned_maps *pins, uint32_t of, uint32_t slot);
 
 /* The watch of a session. */
@@ -17,10 +17,10 @@ struct slot_nest {
 	uint32_t slot;
 };
 
-/* The same as a callback: `nest` is a struct slot_nest, `of` the slot that is asked for. */
+/* slot_nest_has as a callback: `nest` is a struct slot_nest, `of` the slot in question. */
 bool slot_nest_holds(const void *nest, uint32_t of);
 
-/* Returns whether a session runs on the watch of the slot, or on one around it. */
+/* Returns whether a session runs on the watch of the slot, or on a watch that contains it. */
 bool slot_nest_is_captured(const struct pinned_maps *pins, uint32_t slot);
 
 #endif

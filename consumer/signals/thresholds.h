@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* thresholds.h: where the search for findings draws its lines: THRESHOLD_CHAIN_PCT, ... */
+/* thresholds.h: the thresholds of the search for findings: THRESHOLD_CHAIN_PCT, ... */
 #ifndef TROCAR_CONSUMER_SIGNALS_THRESHOLDS_H
 #define TROCAR_CONSUMER_SIGNALS_THRESHOLDS_H
 

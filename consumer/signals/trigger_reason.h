@@ -22,10 +22,7 @@ enum trigger_kind {
 	TRIGGER_OOM_KILL,
 };
 
-/*
- * What triggers that mean the same have in common: cooldowns and sums of held triggers are kept by
- * cause. Each resource is one.
- */
+/* Triggers with one cause share a cooldown and a sum of held triggers. Each resource is a cause. */
 enum trigger_cause {
 	CAUSE_CPU = RESOURCE_CPU,
 	CAUSE_MEMORY = RESOURCE_MEMORY,
@@ -41,22 +38,27 @@ enum trigger_cause {
 struct trigger_reason {
 	enum trigger_kind kind;
 	/* pressure */
-	struct rule_when when;	/* the threshold */
-	const char *by;		/* how the crossing was noticed, as in the line */
-	const int *pressure_fd; /* points to that pressure file's descriptor, -1 without one */
+	struct rule_when when; /* the threshold */
+	const char *by;	       /* how the crossing was noticed, as written in the line */
+	const int *
+		pressure_fd; /* points to the pressure file's descriptor, which is -1 without one */
 	uint64_t stall_ms, measured_ms;
 	struct psi before, now;
 	/* quiet: CPU time in measured_ms, with the threshold in `when` */
 	uint64_t cpu_us, usual_us;
-	/* stuck: so many of the cgroup's threads are in one wait, all of them for measured_ms */
+	/*
+	 * stuck: this many of the cgroup's threads are in one wait, each for at least measured_ms
+	 */
 	uint64_t stuck_threads, all_threads;
-	const char *wait; /* the kind of wait: "lock", ... */
-	/* request: the client; exec and oom_kill: which process */
+	const char *wait; /* kind of wait: "lock", ... */
+	/* request: the client; exec and oom_kill: the process */
 	uint32_t uid, pid;
 	char comm[COMM_BYTES];
-	char text[REASON_TEXT_BYTES]; /* request: why; "" without one */
-	/* request: the signals that it asks for (1u << enum signal_bit), or RULES_SIGNALS_AUTO; 0:
-	 * those of the rule. */
+	char text[REASON_TEXT_BYTES]; /* request: its text; "" without one */
+	/*
+	 * request: the requested signals (1u << enum signal_bit), or RULES_SIGNALS_AUTO; 0: the
+	 * rule's signals.
+	 */
 	uint32_t signals;
 };
 
@@ -65,34 +67,37 @@ const char *trigger_reason_name(enum trigger_kind kind);
 
 enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason);
 
-/* Returns "pressure", "request", "exec", "quiet", "stuck" or "oom_kill". */
+/*
+ * Returns the word of a cause: that of its resource, or "request", "exec", "quiet", "stuck" or
+ * "oom_kill".
+ */
 const char *trigger_reason_cause_name(enum trigger_cause cause);
 
-/* Returns "cpu", "memory" or "io"; NULL for a cause that is no pressure. */
+/* Returns "cpu", "memory" or "io"; NULL for a cause that is not pressure. */
 const char *trigger_reason_cause_resource(enum trigger_cause cause);
 
 /*
- * Whether it is a stall that the kernel's numbers or the looks show, which has an onset: pressure,
- * quiet or stuck.
+ * Returns whether the reason is a stall, measured by the kernel or by thread snapshots, which has
+ * an onset: pressure, quiet or stuck.
  */
 bool trigger_reason_is_stall(const struct trigger_reason *reason);
 
 /*
- * Whether a session of it is to explain a stall: for a measured stall, and for a request, which
- * asks just that. Not of a process that begins.
+ * Returns whether its session is to explain a stall: true for a measured stall, and for a request,
+ * which asks for an explanation; false for a process that begins.
  */
 bool trigger_reason_asks_why(const struct trigger_reason *reason);
 
 /*
- * Returns whether the rule's cooldown holds such a trigger back, and a session of it begins one: so
- * do all but a request without a text, by which a person asks.
+ * Returns whether the rule's cooldown applies: it holds back such a trigger, and a session with
+ * this reason starts it. True for all but a request without a text, which a person makes.
  */
 bool trigger_reason_cools(const struct trigger_reason *reason);
 
 /* Writes "reason": {...} of session.start. */
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w);
 
-/* Writes the threshold's keys of trigger.held for a stall; nothing for other kinds. */
+/* Writes the threshold's keys of trigger.held for a stall; writes nothing for other kinds. */
 void trigger_reason_write_threshold(const struct trigger_reason *reason, struct jsonw *w);
 
 #endif
