@@ -5,10 +5,10 @@
 
 #include "consumer/signals/signals.h"
 
-/* All, in the order of their lines; NULL behind the last. */
+/* All kinds, in the order in which their lines are written; NULL-terminated. */
 extern const struct signal_kind *const evidence_kinds_in_order[];
 
-/* By id; NULL where this version has no program for it. Rows: evidence_kinds.def. */
+/* All kinds by id; NULL if this version does not implement the kind. Rows: evidence_kinds.def. */
 extern const struct signal_kind *const evidence_kinds[SIGNAL_COUNT_];
 
 #endif

@@ -11,8 +11,9 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes a line `disk` for each disk and operation, its lines `histogram`, and a line `neighbour`
- * for each other cgroup that used one of these disks; nothing where the session has no `block`.
+ * Writes a `disk` line for each disk and operation, its `histogram` lines, and a `neighbour` line
+ * for each other cgroup that used one of these disks; writes nothing if the session has no signal
+ * `block`.
  */
 void session_block_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lock_maps.h: the waits for locks as the kernel side has them, read whole. Main thread only. */
+/* lock_maps.h: complete readings of the kernel side's lock waits. Main thread only. */
 #ifndef TROCAR_CONSUMER_EVIDENCE_LOCKS_LOCK_MAPS_H
 #define TROCAR_CONSUMER_EVIDENCE_LOCKS_LOCK_MAPS_H
 
@@ -11,7 +11,7 @@
 
 struct pinned_maps;
 
-/* What the waits were at the begin. All 0 before. */
+/* The waits at the begin of a session. All 0 before. */
 struct lock_baseline {
 	struct lock_element {
 		struct lock_key key;
@@ -21,20 +21,20 @@ struct lock_baseline {
 		struct lock_waker_key key;
 		struct lock_waker waker;
 	} * wakers;		  /* owned */
-	struct lock_record *open; /* owned; waits that had begun */
+	struct lock_record *open; /* owned; waits in progress */
 	size_t n_locks, n_wakers, n_open;
 	uint64_t begin_ns;
 	struct slot_locks losses;
 };
 
 /*
- * Reads the ended waits of slot `slot`, the wakers of long ones, the waits that are not over, and
- * the losses. 0 or -errno; on failure nothing is kept. Release with lock_maps_forget.
+ * Reads the ended waits of slot `slot`, the wakers of long ones, the unfinished waits, and the
+ * losses. Returns 0 or -errno; on failure nothing is kept. Release with lock_maps_forget.
  */
 int lock_maps_read(const struct pinned_maps *pins, uint32_t slot, struct lock_baseline *ret_read);
 void lock_maps_forget(struct lock_baseline *read);
 
-/* Removes the waits that no running session takes; with `all` every one. */
+/* Removes the waits that no running session needs; with `all`, every wait. */
 void lock_maps_sweep(const struct pinned_maps *pins, bool all);
 
 #endif

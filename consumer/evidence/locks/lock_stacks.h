@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lock_stacks.h: which stack of those that woke is of which lock and of which thread: for how much
- * time it stands there. Main thread only.
+ * lock_stacks.h: for each lock and each thread that woke waiters of it, the stack that represents
+ * the most time. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_LOCKS_LOCK_STACKS_H
 #define TROCAR_CONSUMER_EVIDENCE_LOCKS_LOCK_STACKS_H
@@ -15,14 +15,14 @@
 #define LOCK_STACKS_MAX 4096
 
 struct lock_stacks {
-	/* For a thread at a lock the stack that stands for the most time: hash -> owned. */
+	/* The heaviest stack of each thread at a lock: hash -> owned. */
 	struct idmap heaviest;
 };
 
 void lock_stacks_init(struct lock_stacks *s);
 void lock_stacks_done(struct lock_stacks *s);
 
-/* Notes a sample with SAMPLE_WAKER that was counted for the stack of that number. */
+/* Records a sample with SAMPLE_WAKER that was counted for stack `number`. */
 void lock_stacks_add(struct lock_stacks *s, const struct stack_sample *sample, uint32_t number);
 
 /* Sets `stack` of the wakers of a lock. */

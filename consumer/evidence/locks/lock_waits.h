@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lock_waits.h: reads the waits for locks from the kernel side, at the begin of a session and at
- * its end, and takes the difference: for each lock how often and how long threads waited, and the
- * wakers.
+ * lock_waits.h: reads the lock waits from the kernel side, at the begin and at the end of a
+ * session, and takes the difference: for each lock, the number and time of waits, and the wakers.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_LOCKS_LOCK_WAITS_H
 #define TROCAR_CONSUMER_EVIDENCE_LOCKS_LOCK_WAITS_H
@@ -19,15 +18,15 @@
 struct long_waits;
 struct module;
 
-#define LOCK_WAITS_NAMED  64 /* locks; the rest is one without a name */
-#define LOCK_WAITS_WAKERS 4  /* that are reported for each lock */
+#define LOCK_WAITS_NAMED  64 /* locks; the others are one without a name */
+#define LOCK_WAITS_WAKERS 4  /* reported for each lock */
 
-/* What the waits for a lock look like. */
+/* The pattern of the waits for a lock. */
 enum lock_pattern {
 	LOCK_PATTERN_NONE,
-	LOCK_PATTERN_LONG_HOLD, /* long waits, of several threads, behind one thread */
+	LOCK_PATTERN_LONG_HOLD, /* long waits, of several threads, for one holder */
 	LOCK_PATTERN_CONVOY,	/* many short waits of several threads */
-	LOCK_PATTERN_HERD,	/* many threads are woken for it together, and most in vain */
+	LOCK_PATTERN_HERD, /* many threads are woken for it together, most of them without effect */
 };
 
 /* The wakers of the long waits for a lock. */
@@ -35,42 +34,41 @@ struct lock_woken {
 	uint32_t kind;		 /* enum lock_waker_kind */
 	uint32_t tid, tgid;	 /* of a thread; 0: outside of the loader's --scope */
 	uint64_t waits, held_ns; /* as in struct lock_waker */
-	uint32_t stack;		 /* number of its heaviest stack there, plus 1; 0: it has none */
+	uint32_t stack;		 /* number of its heaviest stack there, plus 1; 0: none */
 	char comm[COMM_BYTES];
 };
 
 /*
- * A module that the process of a lock has mapped as code, the next one below the address of the
- * lock: if the lock is a variable of a module, it is of this one, since a file's data lie behind
- * its code.
+ * The module that the lock's process has mapped as code next below the address of the lock. If the
+ * lock is a variable of a module, it is of this one, because a file's data follows its code.
  */
 struct lock_place {
-	const struct module *module; /* NULL: none. It lives as the modules of a stack do */
+	const struct module *module; /* NULL: none. Lives as long as the modules of a stack */
 	uint64_t code_address;	     /* where the code is mapped */
-	uint64_t code_offset;	     /* in the file */
+	uint64_t code_offset;	     /* offset of this code in the file */
 };
 
-/* The waits for one lock. Those that were not over at the end are counted until then. */
+/* The waits for one lock. Unfinished waits count until the end of the session. */
 struct lock_waited {
-	struct lock_key lock;  /* tgid 0: of the locks that are not named */
-	uint64_t locks;	       /* how many these are */
+	struct lock_key lock;  /* tgid 0: of the locks without a name */
+	uint64_t locks;	       /* number of these locks */
 	uint64_t start_ns;     /* of the process */
 	char comm[COMM_BYTES]; /* of its first thread */
 	struct lock_place place;
-	struct lock_memory memory; /* as the kernel side saw it; its name ends within */
+	struct lock_memory memory; /* as seen by the kernel side; its name is NUL-terminated */
 	uint64_t waits, total_ns;
-	uint64_t open, open_ns; /* of these, not over at the end */
+	uint64_t open, open_ns; /* part of these that was unfinished at the end */
 	uint64_t longest_ns;
 	uint32_t longest_tid;
 	char longest_comm[COMM_BYTES];
 	uint64_t p50_ns, p90_ns, p99_ns; /* bounds (time_histogram.h), at most longest_ns */
 	uint64_t buckets[LOCK_BUCKETS];	 /* of `waits` */
-	uint32_t threads; /* that waited; two with ids that differ by 512 count as one */
-	uint64_t again;	  /* waits of threads that had been woken together, and did not get it */
+	uint32_t threads; /* threads that waited; two with ids that differ by 512 count as one */
+	uint64_t again;	  /* waits of threads that were woken together without getting it */
 	enum lock_pattern pattern;
 	bool condition;		      /* a condition variable (report/condition_locks.h) */
-	uint32_t n_wakers;	      /* in `wakers`, those with the most time first */
-	uint64_t wakers, waker_waits; /* all that are known, and the long waits that they ended */
+	uint32_t n_wakers;	      /* in `woken`, the most time first */
+	uint64_t wakers, waker_waits; /* all known wakers, and the long waits that they ended */
 	struct lock_woken woken[LOCK_WAITS_WAKERS];
 	/* Private. */
 	uint64_t bits[LOCK_THREAD_WORDS];
@@ -78,35 +76,36 @@ struct lock_waited {
 
 /* The waits of a session. */
 struct lock_waits {
-	struct lock_waited *items; /* owned; those with the most time first, the unnamed last */
+	struct lock_waited *items; /* owned; the most time first, the unnamed one last */
 	size_t count;
 	struct lock_waited all;	  /* their sum */
-	struct ledger ledger;	  /* a wait is an attempt */
-	struct ledger stacks;	  /* of those that woke */
-	uint64_t wakers_lost;	  /* long waits without room for their waker */
-	struct lock_record *open; /* owned; the waits that were not over at the end, by thread */
+	struct ledger ledger;	  /* each wait is an attempt */
+	struct ledger stacks;	  /* of the wakers' stacks */
+	uint64_t wakers_lost;	  /* long waits whose waker did not fit */
+	struct lock_record *open; /* owned; waits unfinished at the end, by thread */
 	size_t n_open;
-	struct slot_locks lost;		     /* waits without room in the kernel side */
-	const struct long_waits *long_waits; /* of any kind; borrowed. NULL: they were not read */
+	struct slot_locks lost;		     /* waits that did not fit on the kernel side */
+	const struct long_waits *long_waits; /* of any kind; borrowed; NULL: not read */
 };
 
 /*
- * Notes the waits so far. The slot is set to capture, the program is attached, and the threads have
- * their accounts (thread_accounts_begin). 0 or -errno; on failure nothing is kept.
+ * Records the waits so far. The slot is set to capture, the program is attached, and the threads
+ * have their accounts (thread_accounts_begin). Returns 0 or -errno; on failure nothing is kept.
  */
 int lock_waits_begin(const struct pinned_maps *pins, uint32_t slot,
 		     struct lock_baseline *ret_before);
 
 /*
- * Takes the waits since then; `only_tgid` 0: of all processes. Call while the slot still names the
- * session and the threads have their accounts. 0 or -errno.
+ * Sets *ret_waits to the waits since `before`; `only_tgid` 0: of all processes. Call while the slot
+ * still names the session and the threads have their accounts. Returns 0 or -errno. Release with
+ * lock_waits_done.
  */
 int lock_waits_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 		   const struct lock_baseline *before, struct lock_waits *ret_waits);
 
 /*
- * Returns the word of a kind, "futex"; of the memory of a lock, "heap"; of a waker, "thread"; and
- * of a pattern, or NULL.
+ * Returns the word for a kind ("futex"), for a lock's memory ("heap"), for a waker ("thread"), or
+ * for a pattern, which may be NULL.
  */
 const char *lock_waits_kind(uint32_t kind);
 const char *lock_waits_memory(uint32_t kind);
@@ -115,7 +114,7 @@ const char *lock_waits_pattern(enum lock_pattern pattern);
 
 void lock_waits_done(struct lock_waits *waits);
 
-/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+/* Returns the lock waits of a session's signals, which the session owns; NULL if it has none. */
 static inline struct lock_waits *lock_waits_of(struct signal *const signals[SIGNAL_COUNT_])
 {
 	return signals_evidence(signals, SIGNAL_LOCK);

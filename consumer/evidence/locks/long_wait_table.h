@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * long_wait_table.h: the map `long_waits` in parts: it has the waits of sessions that have ended
- * too. Main thread only.
+ * long_wait_table.h: reads the map `long_waits` in parts. The map also has the waits of ended
+ * sessions. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_LOCKS_LONG_WAIT_TABLE_H
 #define TROCAR_CONSUMER_EVIDENCE_LOCKS_LONG_WAIT_TABLE_H
@@ -24,15 +24,15 @@ struct long_wait_elements {
 /* Reads the next part. 0 or -errno. */
 int long_wait_table_read(const struct pinned_maps *pins, struct long_wait_elements *e);
 
-/* Removes waits from the map, in slices. NULL in `elements`: none is being removed. */
+/* Removes waits from the map, in slices. `elements` NULL: no removal in progress. */
 struct long_wait_sweep {
 	struct long_wait_elements *elements; /* owned */
 };
 
-/* Begins to remove the waits that no running session takes: the table has room for the next. */
+/* Starts to remove the waits that no running session needs, to make space in the table. */
 void long_wait_table_sweep_begin(struct long_wait_sweep *s);
 
-/* Removes until `until_ns` (clock_mono_ns). */
+/* Removes waits until `until_ns` (clock_mono_ns). */
 void long_wait_table_sweep_step(struct long_wait_sweep *s, const struct pinned_maps *pins,
 				uint64_t until_ns);
 
@@ -40,7 +40,7 @@ void long_wait_table_sweep_step(struct long_wait_sweep *s, const struct pinned_m
 void long_wait_table_sweep_stop(struct long_wait_sweep *s);
 
 /*
- * Removes every wait at once: while no session has the program attached they are the leftovers of a
+ * Removes every wait at once. While no session has the program attached, they are left over from a
  * killed consumer.
  */
 void long_wait_table_empty(const struct pinned_maps *pins);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_locks.h: writes for which locks the session's threads waited. Report thread only. */
+/* session_locks.h: writes the lock waits of the session's threads. Report thread only. */
 #ifndef TROCAR_CONSUMER_EVIDENCE_LOCKS_SESSION_LOCKS_H
 #define TROCAR_CONSUMER_EVIDENCE_LOCKS_SESSION_LOCKS_H
 
@@ -8,34 +8,35 @@
 #include "consumer/output/event_line.h"
 #include "consumer/session/session_result.h"
 
-/* Where a thread released a lock: the names live as long as the report. */
+/* The place where a thread released a lock. The names live as long as the report. */
 struct lock_release {
 	const char *fn, *module;
 };
 
 /*
- * Sets where the thread of a stack released a lock: the innermost function of the program itself
- * that has a name, behind those of the C library.
+ * Sets the place where the thread of a stack released a lock: the innermost named function of the
+ * program itself, skipping those of the C library.
  */
 void session_locks_release(const struct stack *stack, const struct named_frame *frames, size_t n,
 			   struct lock_release *ret_release);
 
-/* Writes for which lock a stack of a thread that wakes stands; nothing of others. */
+/* Writes the lock of a waker's stack; writes nothing for other stacks. */
 void session_locks_write_stack(const struct stack *stack, struct jsonw *w);
 
 /*
- * Writes a line `lock` for each lock with a name, and one for the rest. Nothing without them.
- * `releases`: by the number of the stack, of all stacks of the signal; `names`: of each lock
- * (lock_names_read); NULL: not known.
+ * Writes a `lock` line for each named lock, and one for the rest. Writes nothing without locks.
+ * `releases` is indexed by stack number, for all stacks of the signal; `names` is indexed by lock
+ * (lock_names_read); NULL: unknown.
  */
 void session_locks_put(const struct session_result *s, const struct event_lines *lines,
 		       const struct event_subject *subject, const struct lock_release *releases,
 		       const struct lock_name *names);
 
 /*
- * Appends to the headline the lock with the most waits of those with LOCK_PATTERN_LONG_HOLD, with
- * its releaser and the place, or LOCK_PATTERN_HERD, with the number of useless wake-ups; only where
- * the waits are half as long as the session and more, in sum. Returns the length; 0: nothing.
+ * Appends to the headline the lock with the most waits. This is a lock with LOCK_PATTERN_LONG_HOLD,
+ * with its releaser and the place, or with LOCK_PATTERN_HERD, with the number of useless wake-ups.
+ * Its waits must add up to at least half of the session's length. Returns the length of the text;
+ * 0: nothing.
  */
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
 			   const struct lock_name *names, char *text, size_t space);

@@ -9,7 +9,7 @@
 
 struct pinned_maps;
 
-/* All of both maps at one time, and the losses of one slot. */
+/* All elements of both maps at one time, and the losses of one slot. */
 struct reclaim_reading {
 	uint64_t at_ns;		  /* CLOCK_MONOTONIC, before the first map was read */
 	struct reclaim_key *keys; /* owned, as the next three */
@@ -21,14 +21,14 @@ struct reclaim_reading {
 };
 
 /*
- * Reads them. `open` has those stretches alone that were not over when the sums had been read: none
- * is in both. 0, -ENOMEM or -errno. Release with reclaim_maps_forget.
+ * Reads both maps. `open` has only the reclaim events that were unfinished when the sums had been
+ * read, so no event is in both. Returns 0, -ENOMEM or -errno. Release with reclaim_maps_forget.
  */
 int reclaim_maps_read(const struct pinned_maps *pins, uint32_t slot,
 		      struct reclaim_reading *ret_read);
 void reclaim_maps_forget(struct reclaim_reading *read);
 
-/* Empties both maps: what is in them is of programs that are no longer attached. */
+/* Empties both maps, which hold counts of programs that are no longer attached. */
 void reclaim_maps_empty(const struct pinned_maps *pins);
 
 #endif

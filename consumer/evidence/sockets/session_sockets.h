@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_sockets.h: writes the peers of a session's cgroup. Report thread only. */
+/* session_sockets.h: writes the socket peers of a session's cgroup. Report thread only. */
 #ifndef TROCAR_CONSUMER_EVIDENCE_SOCKETS_SESSION_SOCKETS_H
 #define TROCAR_CONSUMER_EVIDENCE_SOCKETS_SESSION_SOCKETS_H
 
@@ -15,13 +15,13 @@
 void session_sockets_host(const struct socket_key *key, char text[SESSION_SOCKETS_ADDRESS_BYTES]);
 
 /*
- * Writes "10.0.0.5:5432" or "[::1]:80"; of connections that were accepted "10.0.0.9 at port 80":
- * the client, and the own port.
+ * Writes "10.0.0.5:5432" or "[::1]:80"; for accepted connections "10.0.0.9 at port 80": the client
+ * and the local port.
  */
 void session_sockets_address(const struct socket_key *key,
 			     char text[SESSION_SOCKETS_ADDRESS_BYTES]);
 
-/* Writes a line `socket` for each peer and listener, one for the others, and the histograms. */
+/* Writes a `socket` line for each peer and listener, one for the others, and the histograms. */
 void session_sockets_put(const struct session_result *s, const struct event_lines *lines,
 			 const struct event_subject *subject);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* socket_maps.h: one reading of the kernel side's counts of connections. Main thread only. */
+/* socket_maps.h: a reading of the kernel side's counts of connections. Main thread only. */
 #ifndef TROCAR_CONSUMER_EVIDENCE_SOCKETS_SOCKET_MAPS_H
 #define TROCAR_CONSUMER_EVIDENCE_SOCKETS_SOCKET_MAPS_H
 
@@ -14,10 +14,12 @@ struct socket_reading {
 	struct socket_key *keys;  /* owned */
 	struct socket_sums *sums; /* owned */
 	uint32_t count;
-	struct slot_sockets losses; /* of the slot that was asked for */
+	struct slot_sockets losses; /* of the requested slot */
 };
 
-/* 0 or -errno. */
+/*
+ * Reads the counts, and the losses of `slot`. Returns 0 or -errno. Release with socket_maps_forget.
+ */
 int socket_maps_read(const struct pinned_maps *pins, uint32_t slot,
 		     struct socket_reading *ret_read);
 void socket_maps_forget(struct socket_reading *read);

@@ -5,7 +5,10 @@
 
 #include <stdint.h>
 
-/* Returns the name of a number of this machine; NULL: a newer one, or none (enum account_call). */
+/*
+ * Returns the name of this machine's system call `number`; NULL if it is newer, or is no system
+ * call (enum account_call).
+ */
 const char *call_names_get(uint32_t number);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * queue_blame.h: which other cgroups had the CPUs that the threads of a session waited for, by the
+ * queue_blame.h: finds the cgroups that ran on the CPUs that a session's threads waited for, by the
  * map `queue_neighbours`. Main thread only; struct queue_blame belongs to the session's result.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_TIME_QUEUE_BLAME_H
@@ -12,7 +12,7 @@
 #include "consumer/signals/neighbour_rows.h"
 #include "consumer/signals/signals.h"
 
-#define QUEUE_BLAMED 5 /* cgroups by name; the rest is one sum */
+#define QUEUE_BLAMED 5 /* cgroups with a name; the others are one sum */
 
 /* A reading of the map. All zero: empty. */
 struct queue_counts {
@@ -23,29 +23,38 @@ struct queue_counts {
 	size_t count;
 };
 
-/* Others that had the CPU, and for how much waiting: two that wait for it count twice. */
+/*
+ * A cgroup that ran, and the waiting time of the session's threads for its CPU. Two threads that
+ * wait at once count twice.
+ */
 struct queue_blamed {
 	struct neighbour_row row;
 	uint64_t ns;
 };
 
 struct queue_blame {
-	const char *why;	    /* why it is not known: a literal; NULL: it is */
+	const char *why;	    /* why the result is unknown: a literal; NULL: it is known */
 	uint64_t own_ns;	    /* cgroups below the session's */
 	struct queue_blamed *items; /* owned; by cgroup until queue_blame_close */
-	size_t count;		    /* from then on at most QUEUE_BLAMED, the most first */
-	uint64_t rest_ns;	    /* of other cgroups that are not in items */
-	size_t rest;		    /* how many these are */
+	size_t count;	  /* after queue_blame_close at most QUEUE_BLAMED, the most time first */
+	uint64_t rest_ns; /* of other cgroups that are not in items */
+	size_t rest;	  /* number of these cgroups */
 };
 
-/* Notes the present counts. With `empty` it first removes all. 0 or -errno. */
+/*
+ * Records the current counts. With `empty` it removes all counts first. Returns 0 or -errno.
+ * Release *ret_counts with queue_blame_forget.
+ */
 int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_counts *ret_counts);
 
-/* Finds the growth since then, and asks for the paths of those with the most time. */
+/*
+ * Computes the growth since `before`, and requests the paths of the cgroups with the most time.
+ * Release with queue_blame_done.
+ */
 void queue_blame_end(const struct signal_host *host, const struct signal_target *target,
 		     const struct queue_counts *before, struct queue_blame *ret_blame);
 
-/* Makes the rows, once. */
+/* Makes the rows. Call once. */
 void queue_blame_close(const struct signal_host *host, const struct signal_target *target,
 		       struct queue_blame *blame);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* queue_waits.h: what the signal `runq` has gathered of a session: waits for a CPU. */
+/* queue_waits.h: the evidence of the signal `runq`: waits for a CPU. */
 #ifndef TROCAR_CONSUMER_EVIDENCE_TIME_QUEUE_WAITS_H
 #define TROCAR_CONSUMER_EVIDENCE_TIME_QUEUE_WAITS_H
 
@@ -10,7 +10,7 @@
 #include "consumer/evidence/time/thread_pools.h"
 #include "consumer/signals/signals.h"
 
-#define QUEUE_LONGEST 10 /* of threads, the longest wait of each */
+#define QUEUE_LONGEST 10 /* threads, each with its longest wait */
 
 struct queue_longest {
 	uint64_t wait_ns, end_ns; /* CLOCK_MONOTONIC */
@@ -25,16 +25,19 @@ struct queue_waits {
 	struct queue_blame blame; /* owned */
 };
 
-/* Finds the threads that waited longest for a CPU; at most one wait of each. Pure. */
+/* Finds the threads with the longest waits for a CPU, at most one wait of each thread. Pure. */
 void queue_waits_find_longest(const struct thread_accounts *accounts, struct queue_waits *q);
 
-/* Returns the time of all waits behind threads of the session's own cgroup and those below it. */
+/*
+ * Returns the total time of waits for a CPU on which the session's own cgroup or its descendants
+ * ran.
+ */
 uint64_t queue_waits_own_ns(const struct queue_waits *q);
 
-/* The same behind other cgroups, by name or not. */
+/* Returns the total time of waits for a CPU on which other cgroups ran, named or not. */
 uint64_t queue_waits_others_ns(const struct queue_waits *q);
 
-/* Returns those of a session's signals; the session owns them. NULL: it has none. */
+/* Returns the queue waits of a session's signals, which the session owns; NULL if it has none. */
 static inline const struct queue_waits *queue_waits_of(struct signal *const signals[SIGNAL_COUNT_])
 {
 	return signals_evidence(signals, SIGNAL_RUNQ);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_calls.h: writes the system calls that the session's threads waited in, and ran in. Report
+ * session_calls.h: writes the system calls in which the session's threads waited and ran. Report
  * thread only.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_TIME_SESSION_CALLS_H
@@ -11,15 +11,15 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes a line `syscall` for each of the 20 with the most time, and one for all the others;
- * nothing where the session has no `syscall`. `cpu` has the CPU time of its threads.
+ * Writes a `syscall` line for each of the 20 calls with the most time, and one for all others;
+ * writes nothing if the session has no signal `syscall`. `cpu` has the CPU time of its threads.
  */
 void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
 		       const struct event_lines *lines, const struct event_subject *subject);
 
 /*
- * Writes `call` of a stack of the signal `oncpu`, where that was in a system call with a name, and
- * `memory_stall`, where it was in one.
+ * Writes `call` of a stack of the signal `oncpu` if it was in a named system call, and
+ * `memory_stall` if it was in a memory stall.
  */
 void session_calls_write(const struct stack *stack, struct jsonw *w);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * known_wait.h: knowledge about a wait from a stack's functions, beyond its system call: a server
- * that waits in epoll for a row that another transaction has locked is not idle. Report thread
- * only.
+ * known_wait.h: refines a wait by the functions in its stack, beyond its system call: a server that
+ * waits in epoll for a row that another transaction has locked is not idle. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_WAITS_KNOWN_WAIT_H
 #define TROCAR_CONSUMER_EVIDENCE_WAITS_KNOWN_WAIT_H
@@ -21,26 +20,27 @@ enum known_wait_what {
 	KNOWN_WAIT_PEER, /* another process or host */
 	KNOWN_WAIT_SLEEP,
 	KNOWN_WAIT_IDLE,      /* nothing to do */
-	KNOWN_WAIT_CONDITION, /* of a condition variable: for work, or for another thread */
+	KNOWN_WAIT_CONDITION, /* on a condition variable: for work, or for another thread */
 };
 
 #define KNOWN_WAIT_CALLERS 3
 
 struct known_wait {
-	uint8_t state;		  /* wait_kind.h: the stack's, or that of its functions */
+	uint8_t state;		  /* wait_kind.h: of the stack, or refined by its functions */
 	bool idle;		  /* wait_objects.h, refined by its functions */
-	bool condition;		  /* on a condition variable, and not at its mutex */
-	const struct look_on *on; /* the object of its wait; NULL: not known */
+	bool condition;		  /* on a condition variable, and not for its mutex */
+	const struct look_on *on; /* the object of the wait; NULL: unknown */
 	const struct named_frame
-		*frame; /* that identifies where the program waits; NULL: no frame */
-	const char *callers[KNOWN_WAIT_CALLERS]; /* of it, the next ones with a name; then NULL */
+		*frame; /* identifies the place in the program where it waits; NULL: no frame */
+	const char *callers[KNOWN_WAIT_CALLERS]; /* next named callers of `frame`; then NULL */
 };
 
 /*
- * Judges a stack of waiting threads, which wait on `on` (NULL: not known); `frames` are its `n`
- * named frames, from which names are borrowed. This frame is the innermost one of the program's own
- * file that has a name and does not wait on behalf of its caller; else the innermost user frame;
- * else that of the kernel. The callers, up to main, are of the program's own file too.
+ * Classifies a stack of waiting threads, which wait on `on` (NULL: unknown); `frames` are its `n`
+ * named frames, whose names are borrowed. ret_wait->frame is the innermost named frame of the
+ * program's own file that does not wait on behalf of its caller; without one, the innermost user
+ * frame; without one, that of the kernel. The callers, up to main, are of the program's own file
+ * too.
  */
 void known_wait_judge(const struct stack *stack, const struct look_on *on,
 		      const struct named_frame *frames, size_t n, struct known_wait *ret_wait);

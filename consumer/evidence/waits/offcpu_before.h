@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * offcpu_before.h: the phases of the signal `offcpu` before the trigger, from the recorder's looks
- * (consumer/sampling/wait_recorder.h). The wait in which the last of these looks found a thread is
- * open until the session's first look shows whether it went on. Main thread only.
+ * offcpu_before.h: the phases of the signal `offcpu` before the trigger, from the recorder's
+ * samples (consumer/sampling/wait_recorder.h). The wait in a thread's last recorded sample stays
+ * open until the session's first pass shows whether it continued. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_WAITS_OFFCPU_BEFORE_H
 #define TROCAR_CONSUMER_EVIDENCE_WAITS_OFFCPU_BEFORE_H
@@ -11,37 +11,37 @@
 #include "consumer/sampling/wait_recorder.h"
 #include "consumer/signals/signals.h"
 
-/* Release with offcpu_before_done; all zeros is released. */
+/* Release with offcpu_before_done; all zeros needs no release. */
 struct offcpu_before {
-	struct wait_recorder *recorder;	    /* borrowed; NULL: nothing is open */
-	struct signal_stacks *taken;	    /* borrowed: gets stacks and ledger */
-	const struct signal_target *target; /* borrowed, for the calls that follow */
+	struct wait_recorder *recorder;	    /* borrowed; NULL: no open waits */
+	struct signal_stacks *taken;	    /* borrowed; receives stacks and ledger */
+	const struct signal_target *target; /* borrowed for the following calls */
 	struct processes *processes;	    /* borrowed */
 	struct idmap open;		    /* tid -> copy of the open wait, owned */
-	uint64_t from_ns, onset_ns, to_ns;  /* where the phases begin, and the last ends */
-	uint64_t calm_ns;     /* of the phase before: its end back to its first wait */
-	uint64_t last_ns;     /* when the recorder's last pass began; 0: none did */
+	uint64_t from_ns, onset_ns, to_ns;  /* begin of either phase, and end of the last */
+	uint64_t calm_ns;     /* length of the phase before, from its first wait to its end */
+	uint64_t last_ns;     /* begin of the recorder's last pass; 0: no pass */
 	uint64_t passes, cut; /* of the recorder, in these phases */
 };
 
 /*
- * Takes the waits that were over when the session began, and notes those that were not. `target`
- * has to last until offcpu_before_done.
+ * Takes the waits that were over when the session began, and records the open ones. `target` must
+ * live until offcpu_before_done.
  */
 void offcpu_before_begin(struct offcpu_before *b, const struct signal_host *host,
 			 const struct signal_target *target, struct signal_stacks *taken);
 
-/* Takes a thread of the session's first pass. */
+/* Takes a thread found by the session's first pass. */
 void offcpu_before_found(struct offcpu_before *b, const struct look_seen *seen);
 
 /*
- * The first pass has ended: a wait of a thread that a whole pass did not report was over. After a
- * cut pass this is not known: the wait is taken until it was last seen. Releases `b` but for its
- * figures.
+ * Ends the first pass. If the pass was complete, the wait of a thread that it did not find was
+ * over. If it was cut, this is unknown, and the wait counts until it was last seen. Releases `b`
+ * except for its counts and times.
  */
 void offcpu_before_passed(struct offcpu_before *b, bool cut);
 
-/* Drops open waits. */
+/* Drops the open waits. */
 void offcpu_before_done(struct offcpu_before *b);
 
 /* Writes `before`: {...}. */

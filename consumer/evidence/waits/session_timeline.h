@@ -9,8 +9,8 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes one line `timeline` for each of the pools that did most, beside being idle, then one for
- * the others together; none where nothing was seen of its threads.
+ * Writes one `timeline` line for each of the most active pools, idle time aside, then one for the
+ * others together; writes nothing if no activity of the threads was seen.
  */
 void session_timeline_put(const struct session_result *s, const struct event_lines *lines,
 			  const struct event_subject *subject);

@@ -19,95 +19,99 @@
 
 struct jsonw;
 
-#define SESSION_WAITS_ROWS 1024 /* pairs of function and state; the rest is in no row */
+#define SESSION_WAITS_ROWS 1024 /* pairs of function and state; the others have no row */
 #define SESSION_WAITS_TOP  8
 
 struct session_waits {
 	struct session_wait {
 		const char *fn, *module; /* borrowed; fn NULL: no name */
 		uint64_t weight_ns;
-		uint64_t calm_ns; /* in the phase before, in a time as long as during */
-		/* of all its stacks: one that waited in two of them counts twice until
-		 * session_waits_count_threads */
+		uint64_t calm_ns; /* in the phase `before`, scaled to the length of `during` */
+		/*
+		 * Of all its stacks. A thread in two of them counts twice until
+		 * session_waits_count_threads.
+		 */
 		uint64_t threads;
-		/* the heaviest stack's */
+		/* The rest is of the heaviest stack. */
 		uint64_t heaviest_ns;
 		const char *callers[KNOWN_WAIT_CALLERS]; /* borrowed */
-		const struct look_on *on;		 /* borrowed; NULL: not known */
-		uint8_t state;				 /* known_wait.h, as the rest */
+		const struct look_on *on;		 /* borrowed; NULL: unknown */
+		uint8_t state;				 /* known_wait.h, like the rest */
 		bool idle, condition;
 	} * rows; /* owned */
 	size_t count;
 	struct idmap by_hash;
-	uint32_t *row_of; /* owned; by number of a stack: its row plus 1; 0: none */
+	uint32_t *row_of; /* owned; by stack number: row number plus 1; 0: none */
 	size_t row_of_space;
-	uint64_t during_ms, calm_ms; /* lengths of the phases; calm_ms 0: there was no calm time */
-	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* during, as the rows */
+	uint64_t during_ms, calm_ms; /* lengths of the phases; calm_ms 0: no baseline */
+	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* in `during`, like the rows */
 	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
-	/* of state_ns: knowledge beyond the system call */
+	/* Part of state_ns: waits whose state is not that of the system call. */
 	uint64_t moved_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
-	uint64_t condition_ns; /* of locks: on condition variables */
+	uint64_t condition_ns; /* part of lock time: on condition variables */
 	struct wait_places places;
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. Release with session_waits_done. */
 int session_waits_init(struct session_waits *s);
 void session_waits_done(struct session_waits *s);
 
 /*
- * Sets the lengths of the phases. There is no calm time without looks of the recorder in it; for a
- * watch that is younger than the pre-roll it begins with the first look. Before the stacks.
+ * Sets the lengths of the phases. Call before adding stacks. There is no baseline without samples
+ * of the recorder in it; if a watch is younger than the pre-roll, the baseline begins with its
+ * first sample.
  */
 void session_waits_set_phases(struct session_waits *s, const struct session_result *r);
 
 /*
- * Adds a stack of waiting threads; `wait` is their wait. Those of during first: of the others only
- * places that are waited in count.
+ * Adds a stack of waiting threads; `wait` is their wait. Add the stacks of `during` first: stacks
+ * of other phases count only at places where threads waited in `during`.
  */
 void session_waits_add(struct session_waits *s, const struct stack *stack,
 		       const struct known_wait *wait);
 
 /*
- * Counts a thread that waited in several stacks of a row once. Call once, after the stacks of
- * `stacks` and before session_waits_write. Without memory they stay counted by stack.
+ * Counts each thread that waited in several stacks of a row only once. Call once, after all stacks
+ * of `stacks` are added and before session_waits_write. Without memory, threads stay counted once
+ * per stack.
  */
 void session_waits_count_threads(struct session_waits *s, const struct stack_table *stacks);
 
-/* Returns the time of waits that the pressure of `resource` measures, in onset and during. */
+/* Returns the time of waits in onset and during that the pressure of `resource` measures. */
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource);
 
 /*
- * Writes the time of waits that the pressure of `resource` measures, and where most of it was, as a
- * clause of the headline: where it is most more than when calm, if it is more anywhere.
- * RESOURCE_COUNT_: likewise for their other waits, unless for work; on a condition variable only
- * where no other wait was a tenth as long as a thread's there. `part_ns`, by enum account_part, are
- * the exact times of the session's threads; NULL: there are none, and the looks' own times are
- * written. Returns the length; 0: they did not wait.
+ * Writes, as a clause of the headline, the time of waits that the pressure of `resource` measures,
+ * and the place with the most of it. If any place grew over the baseline, it is the place that grew
+ * most. RESOURCE_COUNT_: writes this for all other waits, except waits for work. Such a wait is on
+ * a condition variable only if no other wait was at least a tenth as long as one thread's wait
+ * there. `part_ns`, indexed by enum account_part, has the exact times of the session's threads;
+ * NULL: none, and the sampled times are written. Returns the length; 0 if the threads did not wait.
  */
 int session_waits_clause(const struct session_waits *s, enum resource resource,
 			 const uint64_t *part_ns, char *text, size_t space);
 
 /*
- * Writes that threads waited for work or for answers, and where most of it, as a clause of the
- * headline: it is all that is known of a service that ran little and waited for nothing else. Where
- * they waited in an epoll or poll that was judged, that no answer is owed there.
- * Returns the length; 0: they did not.
+ * Writes, as a clause of the headline, that threads waited for work or for answers, and the place
+ * with most of it: nothing else is known about a service that ran little and waited for nothing
+ * else. If they waited in an epoll or poll whose connections are known, the clause states that no
+ * answer is due there. Returns the length; 0 if they did not wait.
  */
 int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space);
 
-/* Returns the row of that state that has grown most and is not idle, or NULL. */
+/* Returns the row in `state` that grew most and is not idle, or NULL. */
 const struct session_wait *session_waits_top(const struct session_waits *s, uint8_t state);
 
 /*
  * Writes ", 80 % of it in write_journal (called by commit) on the file wal.1", or "for answers of
- * 10.0.0.7:8080 (12 connections, ...) in ...", of the row of that state that has grown most.
- * Returns the length; 0: there is none.
+ * 10.0.0.7:8080 (12 connections, ...) in ...", for the row in `state` that grew most. Returns the
+ * length; 0 if there is none.
  */
 int session_waits_place(const struct session_waits *s, uint8_t state, char *text, size_t space);
 
 /*
- * Writes `waits`, the heaviest rows; behind them those on condition variables, and last those that
- * wait for work: as many as fit into seven eighths of the line.
+ * Writes `waits`: the heaviest rows, then rows on condition variables, then rows that wait for
+ * work; as many as fit into seven eighths of the line.
  */
 void session_waits_write(struct session_waits *s, struct jsonw *w);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_scale.h: corrects the weights of the stacks of `offcpu` by the exact time that the signal
- * `pools` has. Looks find short waits by chance, the accounts know how long they were in all: so
- * the stacks of a pool and kind share out its exact time in the proportion of their looks. Pure.
+ * wait_scale.h: corrects the weights of the stacks of `offcpu` by the exact times of the signal
+ * `pools`. Sampling finds short waits by chance, while accounts have their total time. So the exact
+ * time of a pool and kind is divided among its stacks in proportion to their samples. Pure.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_WAITS_WAIT_SCALE_H
 #define TROCAR_CONSUMER_EVIDENCE_WAITS_WAIT_SCALE_H
@@ -15,31 +15,32 @@
 struct jsonw;
 
 /*
- * The stacks of a pool and kind keep their weight where they have fewer looks than that: one more
- * look would change the factor by a tenth.
+ * Below this number of samples the stacks of a pool and kind keep their weight: one more sample
+ * would change the factor by a tenth.
  */
 #define WAIT_SCALE_LOOKS 10
 
 /*
- * Nor is a factor beyond these bounds one of chance: looks and accounts contradict each other. Both
- * agree on waits for a CPU, so these are scaled by any factor.
+ * A factor beyond this limit is not explained by chance: samples and accounts contradict each
+ * other. Waits for a CPU are scaled by any factor, because both agree on them.
  */
 #define WAIT_SCALE_MAX	    2
-#define WAIT_SCALE_APART_NS (10 * NSEC_PER_MSEC) /* less is no difference */
+#define WAIT_SCALE_APART_NS (10 * NSEC_PER_MSEC) /* smaller differences are ignored */
 
-/* What was done. A group is the stacks of one pool and one kind, in the phase `during`. */
+/* The result of scaling. A group is the stacks of one pool and one kind, in the phase `during`. */
 struct wait_scale {
-	uint64_t groups;		       /* that were scaled */
-	uint64_t looked_ns, exact_ns;	       /* their weights, before and now */
-	uint64_t least_ppm, most_ppm;	       /* smallest and largest factor */
-	uint64_t left, left_ns, left_exact_ns; /* the same of the groups that were not */
-	uint64_t unseen_ns;		       /* exact time of waits that no look found */
+	uint64_t groups;	      /* scaled groups */
+	uint64_t looked_ns, exact_ns; /* total weights of the scaled groups before and after */
+	uint64_t least_ppm, most_ppm; /* smallest and largest factor */
+	uint64_t left, left_ns,
+		left_exact_ns; /* count and weights of the groups that were not scaled */
+	uint64_t unseen_ns;    /* exact time of waits without any sample */
 };
 
 /*
- * Scales the stacks. The accounts have begun pools->late_ns later than the session, which is
- * `during_ns` long, and their times are taken as a share of the rest. Returns 0; -ENODATA when that
- * leaves less than half of the session; -ENOMEM. Changes nothing on failure.
+ * Scales the stacks. The accounts began pools->late_ns after the session, which lasted `during_ns`,
+ * so their times are relative to the rest. Returns 0; -ENODATA if the rest is less than half of the
+ * session; -ENOMEM. Changes nothing on failure.
  */
 int wait_scale_apply(struct stack_table *stacks, const struct thread_pools *pools,
 		     uint64_t during_ns, struct wait_scale *ret_scale);
