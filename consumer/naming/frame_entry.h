@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * frame_entry.h: decides whether a frame is an entry point: a function that no other one calls, in
- * which a process, thread or goroutine begins. A name is not enough, because a program may use it
- * for a function of its own: the file must be the runtime that has this entry point, and _start
- * must be at the file's entry point.
+ * frame_entry.h: decides whether a frame is an entry point: a function without a caller, in which a
+ * process, thread or goroutine begins. A name is not enough, because a program may use it for its
+ * own function: the file must be the runtime that has this entry point, and _start must be at the
+ * file's entry point.
  */
 #ifndef TROCAR_CONSUMER_NAMING_FRAME_ENTRY_H
 #define TROCAR_CONSUMER_NAMING_FRAME_ENTRY_H

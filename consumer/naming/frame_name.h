@@ -26,13 +26,13 @@ enum quality {
 
 /* One named frame; strings live until the next symbols_trim. */
 struct named_frame {
-	const char *fn;	    /* NULL when not known */
+	const char *fn;	    /* NULL: unknown */
 	const char *raw;    /* fn as in the symbol table, if fn is demangled; else NULL */
 	const char *why;    /* the reason if fn is NULL */
-	const char *after;  /* the next function of the file if fn is NULL; NULL when not known */
-	const char *module; /* path, "kernel", a kernel module, or NULL when not known */
+	const char *after;  /* the next function of the file if fn is NULL; NULL: unknown */
+	const char *module; /* path, "kernel", a kernel module, or NULL: unknown */
 	const char *kind;   /* "kernel", "user", "jit" */
-	/* Of a file: why it has no rows (symbols_rowless); "": it has some; NULL: not known. */
+	/* Why the file has no unwind rows (symbols_rowless); "": it has rows; NULL: unknown. */
 	const char *rowless;
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes;
@@ -41,14 +41,14 @@ struct named_frame {
 	bool has_offset;
 	/* Set by frame_proof_judge: */
 	bool entry;    /* no function calls it, so a chain ends there */
-	bool unproved; /* a caller may be missing between it and the frame below */
-	bool exact;    /* behind the leaf: the offset is of the instruction to run next */
+	bool unproved; /* a caller may be missing between it and the previous frame */
+	bool exact;    /* not the leaf, but the offset is that of the next instruction to run */
 };
 
 /*
- * Returns whether frame `i` of `stack` has called the frame before it: its offset is then a return
- * address. A leaf has not, nor has code that a signal interrupted, nor that to which its handler
- * returns.
+ * Returns whether frame `i` of `stack` has called the frame before it, so that its offset is a
+ * return address. False for a leaf, for code that a signal interrupted, and for the code to which
+ * its handler returns.
  */
 bool frame_name_is_caller(const struct stack *stack, size_t i);
 
@@ -57,27 +57,28 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 		      struct named_frame *ret_frame);
 
 /*
- * Returns the quality of a stack with these `n` named frames, leaf first (none where there was no
- * memory for them), and in *ret_reason the reason or NULL. Call frame_proof_judge before.
+ * Returns the quality of a stack with these `n` named frames, leaf first (0 without memory for
+ * them), and sets *ret_reason to the reason or NULL. Call frame_proof_judge before.
  */
 enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
 				size_t n, const char **ret_reason);
 
 /*
- * Returns why the stack with the outermost frame `root` (NULL: none) was not walked by rows there,
- * as named_frame.rowless: a stack without a table was not, even if the file has rows.
+ * Returns why the stack with the outermost frame `root` (NULL: none) was not walked by unwind rows
+ * there, as named_frame.rowless. A stack without a table was not, even if the file has rows.
  */
 const char *frame_name_rowless(const struct stack *stack, const struct named_frame *root);
 
 /*
- * Returns the first frame before which a caller may be missing; 0: there is none. Only a stack that
- * came to its outermost frame has one: of another it is known that callers are missing.
+ * Returns the index of the first frame before which a caller may be missing; 0 if there is none.
+ * Only a stack that reached its outermost frame can have one: in any other stack callers are known
+ * to be missing.
  */
 size_t frame_name_gap(const struct stack *stack, const struct named_frame *frames, size_t n);
 
 /*
- * Returns how the walk by rows ended: stop_reason of the stack, but UNWIND_END_LEAF where the only
- * frame is no entry point.
+ * Returns how the walk by unwind rows ended: stop_reason of the stack, but UNWIND_END_LEAF if the
+ * only frame is no entry point.
  */
 enum unwind_end frame_name_end(const struct stack *stack, const struct named_frame *frames,
 			       size_t n);

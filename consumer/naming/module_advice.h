@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* module_advice.h: writes one sentence for the operator about a module that made stacks poor. */
+/*
+ * module_advice.h: writes one sentence of advice for the operator about a module that caused poor
+ * stacks.
+ */
 #ifndef TROCAR_CONSUMER_NAMING_MODULE_ADVICE_H
 #define TROCAR_CONSUMER_NAMING_MODULE_ADVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SUMMARY_ADVICE_BYTES 576 /* of a sentence, NUL included */
+#define SUMMARY_ADVICE_BYTES 576 /* size of a sentence, including its NUL */
 
 /* Advice for a process with more executable mappings than UNWIND_RANGES. */
 #define SUMMARY_NO_PLACE                                                                \
@@ -15,9 +18,9 @@
 	"set capture.unwind to \"fp\""
 
 /*
- * Writes the sentence about `module` (a path). `why` is the reason of its unnamed frames or NULL;
+ * Writes the sentence about `module` (a path). `why` is the reason of its unnamed frames, or NULL;
  * `broken`: stacks ended in it; `rowless`: why the walk needed its frame pointers there (as
- * named_frame.rowless). False when the operator can do nothing about it.
+ * named_frame.rowless). Returns false if the operator can do nothing about it.
  */
 bool module_advice(const char *module, const char *why, bool broken, const char *rowless,
 		   char text[SUMMARY_ADVICE_BYTES]);

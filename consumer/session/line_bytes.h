@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * line_bytes.h: how many bytes of stacks sessions may write. The names in them are the watched
- * program's own and as long as it likes, so the number of lines is no bound. A session has a limit,
- * and its owner one for the hour. Report thread only; makes no system call.
+ * line_bytes.h: limits the bytes of stacks that sessions write. The watched program chooses the
+ * names in them and their length, so a limit on the number of lines is not enough. Each session has
+ * a limit, and each owner has one per hour. Report thread only; makes no system call.
  */
 #ifndef TROCAR_CONSUMER_SESSION_LINE_BYTES_H
 #define TROCAR_CONSUMER_SESSION_LINE_BYTES_H
@@ -15,12 +15,11 @@
 
 #define LINE_BYTES_HOUR	   ((uint64_t)256 << 20) /* of one owner */
 #define LINE_BYTES_SESSION LINE_BYTES_HOUR
-#define LINE_BYTES_NAMED   ((uint64_t)8 << 20) /* of a session, with names */
-#define LINE_BYTES_LEAST \
-	((uint64_t)256 << 10) /* of a session of an owner that has used up the hour */
-#define LINE_BYTES_OWNERS 256 /* with a budget each; those beyond share one */
+#define LINE_BYTES_NAMED   ((uint64_t)8 << 20)	 /* of a session, with names */
+#define LINE_BYTES_LEAST   ((uint64_t)256 << 10) /* of a session whose owner has used up the hour */
+#define LINE_BYTES_OWNERS  256			 /* with their own budget; all others share one */
 
-/* What owners have written in the last hour. All 0 before. */
+/* The bytes that owners have written in the last hour. All 0 before. */
 struct line_bytes {
 	struct {
 		uint64_t owner; /* 0: free */
@@ -28,10 +27,10 @@ struct line_bytes {
 	} owners[LINE_BYTES_OWNERS + 1]; /* the last one is shared */
 };
 
-/* Returns how many bytes a session of `owner` (a hash, not 0) may write now. */
+/* Returns the number of bytes that a session of `owner` (a hash, not 0) may write now. */
 uint64_t line_bytes_left(struct line_bytes *b, uint64_t owner, uint64_t now_ns);
 
-/* Counts the bytes that the session has written. */
+/* Counts the bytes that a session of `owner` has written. */
 void line_bytes_spend(struct line_bytes *b, uint64_t owner, uint64_t now_ns, uint64_t bytes);
 
 /* The bytes of one session, written and allowed. */
@@ -40,15 +39,16 @@ struct line_allowance {
 };
 
 /*
- * Whether frames are to be written without names: half of the bytes are used, or those for names.
- * What is left is for the stacks that follow: module and offset are enough for `trocar symbolize`.
+ * Returns whether frames are to be written without names, because half of the bytes, or the bytes
+ * for names, are used up. The rest is for the following stacks: module and offset are enough for
+ * `trocar symbolize`.
  */
 static inline bool line_bytes_is_short(const struct line_allowance *a)
 {
 	return a->used > a->max / 2 || a->used > LINE_BYTES_NAMED;
 }
 
-/* Counts `bytes` where they are within the limit, and returns whether they are. */
+/* Counts `bytes` and returns true if they are within the limit; else returns false. */
 static inline bool line_bytes_take(struct line_allowance *a, size_t bytes)
 {
 	if (bytes > a->max - a->used)

@@ -10,21 +10,21 @@
 
 #define OOM_KILL_CGROUP_BYTES 256
 
-/* One of them, as in its line "oom". */
+/* One killed process, as in its "oom" line. */
 struct oom_kill {
 	uint32_t pid;
 	char comm[COMM_BYTES];
 	bool has_memory; /* the next two are known */
 	uint64_t rss_bytes, swap_bytes;
 	enum oom_limit limit;
-	uint64_t limit_bytes;			  /* 0: not known, or there is none */
-	char limit_cgroup[OOM_KILL_CGROUP_BYTES]; /* "" where its path is not known */
+	uint64_t limit_bytes;			  /* 0: unknown, or no limit */
+	char limit_cgroup[OOM_KILL_CGROUP_BYTES]; /* "" if the path is unknown */
 };
 
-/* Those of a session. */
+/* The OOM kills of a session. */
 struct oom_kills {
 	uint64_t count;
-	uint64_t lines; /* of them: with the session's id in its line */
+	uint64_t lines; /* kills with the session's id in their line */
 	struct oom_kill first;
 };
 

@@ -6,7 +6,7 @@
 #include "consumer/output/event_line.h"
 #include "consumer/session/session.h"
 
-/* Writes session.start, with the state in which its signals are now. */
+/* Writes session.start with the current state of the session's signals. */
 void session_events_start(const struct sessions *all, const struct session *s,
 			  const struct event_lines *lines);
 

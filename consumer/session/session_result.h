@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_result.h: what an ended session hands to the report thread. It owns all that it points to
- * and has no pointer to the main thread's data.
+ * session_result.h: the data that an ended session passes to the report thread. It owns everything
+ * that it points to and has no pointer to the main thread's data.
  */
 #ifndef TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
 #define TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
@@ -19,11 +19,11 @@
 #include "consumer/signals/timeline.h"
 #include "consumer/signals/trigger_reason.h"
 
-/* Why a session's pre-roll is shorter than asked for. */
+/* Why a session's pre-roll is shorter than requested. */
 enum session_pre_limit {
-	PRE_WHOLE,    /* it is not */
-	PRE_YOUNG,    /* the watch was made, or its last session ended, since */
-	PRE_UNTICKED, /* the CPUs have been sampled since */
+	PRE_WHOLE,    /* it is not shorter */
+	PRE_YOUNG,    /* the watch began, or its last session ended, in that time */
+	PRE_UNTICKED, /* sampling of all CPUs began in that time */
 	PRE_EVICTED,  /* the recorder had no memory for more */
 };
 
@@ -40,10 +40,10 @@ struct session_result {
 	struct trigger_reason reason;
 	char *cgroup; /* path */
 	uint64_t cgroup_id;
-	uint32_t pre_ms;   /* as much as the recorder had */
-	uint32_t onset_ms; /* of these the last, in which the stall was already */
+	uint32_t pre_ms;   /* length of the pre-roll, limited by the recorder's data */
+	uint32_t onset_ms; /* the last part of pre_ms, in which the stall had begun */
 	enum session_pre_limit pre_limit;
-	bool by_process;   /* it is of some processes of its cgroup only, or was for a time */
+	bool by_process;   /* captures only some processes of its cgroup, or did at some time */
 	uint32_t left_out; /* cgroups below its own that were not sampled */
 	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
 	struct session_stopped stopped;
@@ -51,13 +51,16 @@ struct session_result {
 	struct psi pressure_end;
 	bool has_pressure_end;
 	struct held_triggers held[CAUSE_COUNT_]; /* in its cgroup, of any rule, while it ran */
-	struct facts_phases *facts;		 /* owned; NULL: no memory for them */
-	struct facts_disks *disks; /* owned; of the host, as the report began; NULL: not known */
+	struct facts_phases *facts;		 /* owned; NULL: no memory */
+	struct facts_disks
+		*disks; /* owned; of the host, at the begin of the report; NULL: unknown */
 	struct oom_kills oom_kills;
-	struct timeline *timeline; /* owned; NULL: no memory for one */
-	uint64_t owner;		   /* hash of the owner's name, for limits by owner */
-	/* Bytes of stacks that it may not write, because its owner has written much (line_bytes.h);
-	 * and that it has written. Report thread. */
+	struct timeline *timeline; /* owned; NULL: no memory */
+	uint64_t owner;		   /* hash of the owner's name, for limits per owner */
+	/*
+	 * Bytes of stacks that it may not write because its owner has written much (line_bytes.h),
+	 * and bytes that it has written. Report thread.
+	 */
 	uint64_t withheld_bytes, line_bytes;
 	struct session_result *next; /* in the report thread's queue */
 };
@@ -65,19 +68,19 @@ struct session_result {
 /* Frees it with all that it owns; NULL is allowed. */
 void session_result_free(struct session_result *r);
 
-/* Writes `pre_ms`, `pre_ms_reason` where it is less than was asked for, and `onset_ms`. */
+/* Writes `pre_ms`, `pre_ms_reason` if it is shorter than requested, and `onset_ms`. */
 void session_result_write_pre(const struct session_result *r, struct jsonw *w);
 
-/* Writes `stopped` where a client has ended it. */
+/* Writes `stopped` if a client ended the session. */
 void session_result_write_stopped(const struct session_result *r, struct jsonw *w);
 
 /* Returns the subject of its lines. */
 struct event_subject session_result_subject(const struct session_result *r);
 
-/* Returns when its pre-roll began, CLOCK_MONOTONIC: it has no older samples. */
+/* Returns the begin of the pre-roll, CLOCK_MONOTONIC: the session has no older samples. */
 uint64_t session_result_first_ns(const struct session_result *r);
 
-/* Returns how many stacks there are; *ret_bytes is the memory that they take. */
+/* Returns the number of stacks, and sets *ret_bytes to their memory. */
 size_t session_result_stacks(const struct session_result *r, size_t *ret_bytes);
 
 /* Returns the number of samples counted so far, in all phases and all signals. */

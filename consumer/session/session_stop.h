@@ -6,9 +6,9 @@
 #include "consumer/session/session.h"
 
 /*
- * Has the running session of that id end with the next drain, with all that a session has which
- * ends by itself; its last line has the client. Returns 0, also where its end has come already;
- * -ENOENT: no such session runs.
+ * Makes the running session `id` end with the next drain, in the same way as a session that ends by
+ * itself; its last line names the client. Returns 0, also if the session is already ending; -ENOENT
+ * if no such session runs.
  */
 int session_stop(struct sessions *all, uint64_t id, const struct session_stopped *by);
 

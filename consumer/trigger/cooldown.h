@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cooldown.h: remembers for each rule, cgroup and cause (a resource, exec, request) the session
- * that such a trigger last began, as long as its cooldown lasts, and the triggers that were held
- * back. It outlives the watch, which comes and goes with the processes in the cgroup, and follows
- * the rule into a new set by its name. Writes the lines trigger.held. Main thread only.
+ * cooldown.h: keeps, for each rule, cgroup and cause (a resource, exec, request), the last session
+ * that such a trigger began, while its cooldown lasts, and the triggers held back since. It
+ * outlives the watch, which exists only while processes are in the cgroup, and follows the rule
+ * into a new set by its name. Writes the trigger.held lines. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TRIGGER_COOLDOWN_H
 #define TROCAR_CONSUMER_TRIGGER_COOLDOWN_H
@@ -18,21 +18,22 @@
 #include "shared/tools/idmap.h"
 
 /*
- * Entries at most. When all are in use, the one that is over first gives way: its sums are written
- * before, and its cooldown ends early.
+ * Maximum of entries. When all are in use, the entry that expires first is evicted: its sums are
+ * written, and its cooldown ends early.
  */
 #define COOLDOWNS_MAX 16384
 
 /*
- * A stall breaks the cooldown when it is COOLDOWN_BREAK times as long as the one that the session
- * saw, and per second COOLDOWN_DENSER times as much. Steady pressure, however long, never is.
+ * A stall breaks the cooldown if it is COOLDOWN_BREAK times as long as the stall that the session
+ * saw, and COOLDOWN_DENSER times as much per second. Steady pressure, however long, never breaks
+ * it.
  */
 #define COOLDOWN_BREAK	3
 #define COOLDOWN_DENSER 2
 
-/* What a cooldown holds for. */
+/* The subject of a cooldown. */
 struct cooldown_key {
-	const struct rule *rule; /* of the set in force; NULL: a request without a rule */
+	const struct rule *rule; /* of the active set; NULL: a request without a rule */
 	uint64_t cgroup_id;
 	const char *cgroup; /* its path, copied */
 	enum trigger_cause cause;
@@ -46,32 +47,33 @@ struct trigger_held {
 };
 
 struct cooldown {
-	const struct rule *rule; /* of the set in force, or NULL */
+	const struct rule *rule; /* of the active set, or NULL */
 	bool rule_gone;		 /* the new set has no rule of that name */
 	uint64_t cgroup_id;
 	enum trigger_cause cause;
 	char *cgroup; /* owned */
 	/* The session that such a trigger last began. */
 	uint64_t session, stop_ns; /* 0: none */
-	uint64_t span_ms; /* from the first reading that its trigger was measured by to its end */
-	uint64_t stall_us[2]; /* of the cgroup in that time: some, full */
-	/* Since when the stall is compared with it. */
+	uint64_t span_ms;	   /* from the first reading that measured its trigger to its end */
+	uint64_t stall_us[2];	   /* of the cgroup in that time: some, full */
+	/* The start of the time whose stall is compared with it. */
 	struct psi from;
-	uint64_t from_ns; /* 0: no trigger was compared yet */
-	/* Triggers held back since the last line, the last of them, and why. */
+	uint64_t from_ns; /* 0: no trigger compared yet */
+	/* The triggers held back since the last line, the last of them, and the reason. */
 	struct held_triggers held;
 	struct trigger_reason last;
 	struct trigger_held why;
-	uint64_t why_ns;  /* when retry_ms of `why` counted from */
+	uint64_t why_ns;  /* the time that retry_ms of `why` counts from */
 	uint64_t said_ns; /* when trigger.held was last written; 0: never */
 };
 
 struct cooldowns {
 	const struct event_log *log; /* borrowed */
 	struct idmap by_key;	     /* struct cooldown *, owned */
-	struct loop_source *timer;   /* owned: when sums are due; NULL: there is no listener */
-	uint64_t due_ns;	     /* what it is set to; 0: not set */
-	uint64_t swept_ns;	     /* when cooldowns_expire last looked */
+	struct loop_source
+		*timer;	   /* owned; fires when sums are due; NULL before cooldowns_listen */
+	uint64_t due_ns;   /* expiry of the timer; 0: not set */
+	uint64_t swept_ns; /* last run of cooldowns_expire */
 };
 
 void cooldowns_init(struct cooldowns *all, const struct event_log *log);
@@ -83,8 +85,8 @@ int cooldowns_listen(struct cooldowns *all, struct loop *loop);
 void cooldowns_done(struct cooldowns *all);
 
 /*
- * Returns whether the cooldown holds this trigger back at `now_ns`; then *ret_held has the reason.
- * Otherwise *ret_broken is the session with the cooldown that the trigger breaks, or 0.
+ * Returns whether the cooldown holds this trigger back at `now_ns`; *ret_held then has the reason.
+ * Otherwise *ret_broken is the session whose cooldown the trigger breaks, or 0.
  */
 bool cooldown_holds(struct cooldowns *all, const struct cooldown_key *key,
 		    const struct trigger_reason *reason, uint64_t now_ns,
@@ -92,28 +94,30 @@ bool cooldown_holds(struct cooldowns *all, const struct cooldown_key *key,
 
 /*
  * Counts a trigger that was held back. Writes trigger.held, unless the last line about this key is
- * too young: then a line with the sums follows.
+ * too recent: then a line with the sums follows later.
  */
 void cooldown_hold(struct cooldowns *all, const struct cooldown_key *key,
 		   const struct trigger_reason *reason, const struct trigger_held *held,
 		   uint64_t now_ns);
 
-/* Writes the sums of the key, if it has any: a session of it begins. */
+/* Writes the sums of the key, if it has any, because a session of it begins. */
 void cooldown_flush(struct cooldowns *all, const struct cooldown_key *key, uint64_t now_ns);
 
 /*
- * Begins the cooldown of an ended session; `key` has its rule of the set in force. A session on
- * request without a text has none (trigger_reason_cools).
+ * Begins the cooldown of an ended session; `key` has its rule of the active set. A session on
+ * request without a text has no cooldown (trigger_reason_cools).
  */
 void cooldown_begin(struct cooldowns *all, const struct cooldown_key *key,
 		    const struct session_result *r);
 
-/* Writes the sums that are due and frees the entries that are over; looks at most once a second. */
+/*
+ * Writes the sums that are due and frees the entries that have expired; runs at most once a second.
+ */
 void cooldowns_expire(struct cooldowns *all, uint64_t now_ns);
 
 /*
- * Call before a new rule set is in force: points the entries to its rules of the same names, and
- * frees those without their rule after it has written their sums.
+ * Call before a new rule set becomes active: points the entries to its rules of the same names.
+ * Writes the sums of entries whose rule is gone, and frees these entries.
  */
 void cooldowns_rebind(struct cooldowns *all, const struct rules *fresh);
 

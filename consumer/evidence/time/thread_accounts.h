@@ -20,8 +20,7 @@ enum thread_fate {
 	THREAD_BORN = 1u << 0,	  /* after the begin */
 	THREAD_ARRIVED = 1u << 1, /* from another cgroup; its account begins when it first ran */
 	THREAD_ENDED = 1u << 2,
-	THREAD_LEFT = 1u << 3, /* to another cgroup, or changed its tid by execve; its account ends
-				  when it last ran */
+	THREAD_LEFT = 1u << 3, /* moved, or tid changed by execve; account ends at its last run */
 };
 
 /* One thread in the session: wall_ns = the sum of part_ns + unaccounted_ns. */
@@ -59,8 +58,7 @@ struct thread_baseline {
 	struct thread_before {
 		uint64_t first_ns; /* with tid: identifies the thread of the account */
 		uint32_t tid;
-		uint64_t since_ns; /* when it was read: the session's time of the thread starts here
-				    */
+		uint64_t since_ns; /* when it was read: its time in the session begins here */
 		uint64_t longest_ns;
 		struct slot_switches switches;
 		uint64_t part_ns[ACCOUNT_PARTS_];
