@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * crossing.h: decides when a reading of a pressure file crosses a threshold, and then fires a
+ * crossing.h: decides whether a reading of a pressure file crosses a threshold, and then fires a
  * trigger for each rule of the watch that has this threshold. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CONDITIONS_CROSSING_H
@@ -17,8 +17,8 @@ enum crossing_by {
 	CROSSING_BY_TRIGGER, /* the kernel's trigger fired */
 	CROSSING_BY_SCAN,
 	/*
-	 * The totals show it: read at a drain, or after a notice that came too early; the kernel's
-	 * trigger has not fired for it.
+	 * The totals of a reading show it: at a drain, or after a notice that arrived too early;
+	 * the kernel's trigger has not fired for it.
 	 */
 	CROSSING_BY_READING,
 };
@@ -26,23 +26,23 @@ enum crossing_by {
 struct crossings {
 	struct triggers *triggers; /* borrowed */
 	uint64_t noticed;	   /* crossings for which the kernel's trigger fired */
-	uint64_t missed;	   /* crossings that a reading found and the trigger did not */
+	uint64_t missed;	   /* crossings found by a reading and missed by the trigger */
 };
 
 /*
- * Returns the point since which the total has grown by the threshold's stall; NULL when it has not.
+ * Returns the point since which the total has grown by the threshold's stall; NULL if it has not.
  */
 const struct psi_point *crossing_compare(const struct threshold *t, const struct psi_history *h,
 					 const struct psi_point *now);
 
 /*
- * Returns whether the stall since the last reading must have crossed the threshold: of the windows
- * that cover this time, at least one had the mean stall or more.
+ * Returns whether the stall since the last reading must have crossed the threshold: at least one of
+ * the windows that cover this time had the mean stall or more.
  */
 bool crossing_is_certain(const struct threshold *t, const struct psi_point *last,
 			 const struct psi_point *now);
 
-/* Returns whether a crossing at `now_ns` is the one that crossing_act has just handled. */
+/* Returns whether a crossing at `now_ns` is the same that crossing_act has just handled. */
 bool crossing_is_repeat(const struct threshold *t, uint64_t now_ns);
 
 /* Acts on a crossed threshold: fires a trigger for each rule that has it. */

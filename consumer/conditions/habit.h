@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * habit.h: bounds how often a threshold begins sessions without a check by the kernel's own
- * figures: HABIT_SESSIONS in HABIT_NS on one cgroup. Further triggers are held back: what happens
- * so often is how the service works. Main thread only.
+ * habit.h: limits the number of sessions that a threshold begins without a check by the kernel's
+ * own figures: HABIT_SESSIONS in HABIT_NS on one cgroup. Further triggers are held back, because
+ * anything this frequent is the normal behaviour of the service. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CONDITIONS_HABIT_H
 #define TROCAR_CONSUMER_CONDITIONS_HABIT_H
@@ -19,9 +19,10 @@ struct trigger;
 struct triggers;
 
 /*
- * Fires the trigger, or holds it back with the reason "habit" where the last sessions require it:
- * begun_ns has their begins (CLOCK_MONOTONIC) in no order, 0: fewer. Notes a session that begins
- * there and in *fired: a session of the same stall, by another rule, does not count as one before.
+ * Fires the trigger, or holds it back with the reason "habit" if the last sessions require it.
+ * begun_ns has the begin of the last sessions (CLOCK_MONOTONIC), unordered; 0: fewer sessions.
+ * Records a new session in begun_ns and in *fired: a second session of the same stall, by another
+ * rule, does not count as an earlier one.
  */
 void habit_fire(uint64_t begun_ns[HABIT_SESSIONS], bool *fired, const struct trigger *trigger,
 		struct triggers *triggers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * oom_watch.h: writes the line "oom" about a process of a watch that the kernel kills because
+ * oom_watch.h: writes the "oom" line about a process of a watch that the kernel kills because
  * memory ran out, and begins the sessions of the rules that ask for it. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CONDITIONS_OOM_WATCH_H
@@ -11,7 +11,7 @@
 struct event_budget;
 struct triggers;
 
-/* Takes a valid event of EVENT_OOM, behind which its struct oom_victim lies. */
+/* Takes a valid event of EVENT_OOM, which is followed by its struct oom_victim. */
 void oom_watch_take(struct triggers *t, struct event_budget *budget, const struct event *e);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pressure_scan.h: reads by timer the pressure files of thresholds that no trigger follows: at a
- * tenth of the shortest window, not under 100 ms, and only while the system-wide total of a
- * resource grows. Otherwise the scan sleeps: until an unprivileged trigger on /proc/pressure fires
- * where the kernel has it (6.4 and newer), else until the next timer tick. Where /proc/pressure
- * cannot be read it never sleeps. Main thread only.
+ * pressure_scan.h: reads the pressure files of thresholds without a trigger by timer: every tenth
+ * of the shortest window, but at least 100 ms apart, and only while the system-wide total of a
+ * resource grows. Otherwise the scan sleeps until an unprivileged trigger on /proc/pressure fires,
+ * or, on kernels without it (before 6.4), until the next timer tick. If /proc/pressure cannot be
+ * read, it never sleeps. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CONDITIONS_PRESSURE_SCAN_H
 #define TROCAR_CONSUMER_CONDITIONS_PRESSURE_SCAN_H
@@ -25,34 +25,38 @@ struct pressure_scan {
 	uint64_t every_ns;		    /* interval; 0: nothing to follow */
 	bool asleep;
 	struct pressure_system {
-		int fd;		/* /proc/pressure/X read-only, -1 when not readable */
+		int fd;		/* /proc/pressure/X read-only, -1 if not readable */
 		int error;	/* why fd is -1: -errno */
 		int trigger_fd; /* open for poll(2) with a trigger; -1: none */
 		struct loop_source *source;
-		uint64_t total_us; /* of "some", at the last look */
+		uint64_t total_us; /* of "some", at the last check */
 		uint64_t moved_ns; /* when total_us last grew */
 		bool needed;	   /* the scan follows a threshold of it */
 	} system[RESOURCE_COUNT_];
 };
 
 /*
- * Opens the system-wide files and triggers. Call before the lock-down. Returns 0 or -errno (not for
- * a kernel without PSI).
+ * Opens the system-wide files and triggers. Call before the lock-down. Returns 0 or -errno (a
+ * kernel without PSI is no error). Release with pressure_scan_done.
  */
 int pressure_scan_open(struct pressure_scan *s, struct loop *loop);
 void pressure_scan_done(struct pressure_scan *s);
 
 /*
- * Call after the set of scanned thresholds changed: recomputes which resources are needed, and the
+ * Call after the set of scanned thresholds changed: recomputes the needed resources and the
  * interval.
  */
 void pressure_scan_refresh(struct pressure_scan *s);
 
-/* The same when only the thresholds of one watch were added: does not look at other watches. */
+/*
+ * Does the same as pressure_scan_refresh if only the thresholds of one watch were added, without
+ * visiting other watches.
+ */
 void pressure_scan_refresh_new(struct pressure_scan *s, const struct followed *f);
 
 /*
- * Returns the waker of a sleeping scan, "trigger" or "timer"; *ret_reason is a sentence about it.
+ * Returns the source that wakes a sleeping scan, "trigger" or "timer"; *ret_reason is a sentence
+ * about it.
  */
 const char *pressure_scan_sleep(const struct pressure_scan *s, const char **ret_reason);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * psi_trigger.h: one trigger of the kernel on a pressure file: the text that is written into it,
- * and the meaning of its refusals (Documentation/accounting/psi.rst; psi_trigger_create() in
- * kernel/sched/psi.c). A trigger has the privilege of the process that opened the file. Without
- * CAP_SYS_RESOURCE its window must be a multiple of 2 s, and the kernel checks it every 2 s; with
- * it, the kernel checks every tenth of the window.
+ * psi_trigger.h: one trigger of the kernel on a pressure file: the text to write into it, and the
+ * meaning of errors (Documentation/accounting/psi.rst; psi_trigger_create() in kernel/sched/psi.c).
+ * A trigger has the privilege of the process that opened the file. Without CAP_SYS_RESOURCE its
+ * window must be a multiple of 2 s, and the kernel checks it every 2 s; with it, the kernel checks
+ * every tenth of the window.
  */
 #ifndef TROCAR_CONSUMER_CONDITIONS_PSI_TRIGGER_H
 #define TROCAR_CONSUMER_CONDITIONS_PSI_TRIGGER_H
@@ -16,7 +16,7 @@
 /* psi_write() reads at most this much. */
 #define PSI_TRIGGER_TEXT_BYTES 32
 
-/* What the process that opens the files may do, as far as its triggers have shown. */
+/* The privilege of the process that opens the files, as far as its triggers have shown. */
 enum psi_trigger_power {
 	PSI_TRIGGER_POWER_UNKNOWN,
 	PSI_TRIGGER_PLAIN,	/* without CAP_SYS_RESOURCE */
@@ -26,8 +26,8 @@ enum psi_trigger_power {
 /* Why no trigger follows a threshold. */
 struct psi_trigger_refusal {
 	int error;	 /* -errno */
-	bool again;	 /* it may pass: try again */
-	bool all;	 /* it concerns all files: do not try the others now */
+	bool again;	 /* temporary: try again */
+	bool all;	 /* affects all files: do not try the others now */
 	const char *why; /* a literal sentence */
 };
 
@@ -47,10 +47,13 @@ size_t psi_trigger_text(char text[PSI_TRIGGER_TEXT_BYTES], bool full, uint64_t s
 int psi_trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms,
 		    enum psi_trigger_power *power);
 
-/* Returns the meaning of a failure to open the file (by broker or kernel) or to arm the trigger. */
+/*
+ * Returns the meaning of an error in opening the file (by broker or kernel) or in arming the
+ * trigger.
+ */
 struct psi_trigger_refusal psi_trigger_refusal(int error);
 
-/* Returns how often the kernel checks, for people: "every 2 s", "every tenth of the window". */
+/* Returns the interval of the kernel's checks as text: "every 2 s", "every tenth of the window". */
 const char *psi_trigger_pace(enum psi_trigger_power power);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * find_locks.h: the locks that threads waited for, their holders, and the holders' own waits.
+ * find_locks.h: finds the locks that threads waited for, their holders, and the holders' own waits.
  * Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FIND_LOCKS_H
@@ -17,8 +17,8 @@
 uint64_t find_locks_contended_ns(const struct session_result *s);
 
 /*
- * Passes on waits for locks without a pattern (findings_search_pass). Those with a pattern are a
- * finding of their own, with the holders' waits.
+ * Passes waits for locks without a pattern on (findings_search_pass). Locks with a pattern are
+ * findings of their own, which include the holders' waits.
  */
 void find_locks_pass(struct findings_search *s);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* find_memory.h: finds why a session's threads waited for memory. Report thread only. */
+/* find_memory.h: finds causes of a session's waits for memory. Report thread only. */
 #ifndef TROCAR_CONSUMER_REPORT_FIND_MEMORY_H
 #define TROCAR_CONSUMER_REPORT_FIND_MEMORY_H
 
 #include "consumer/report/findings_search.h"
 
 /*
- * Adds findings of part MEMORY: a limit, another cgroup for which the machine has none left, or
- * that it is short. Pages that a limit threw out and that are read back are of part IO, which it
- * shortens by them.
+ * Adds findings of part MEMORY: a limit, another cgroup that used up the host's free memory, or a
+ * host short of memory. Pages that a limit evicted and that are read again belong to part IO, which
+ * is reduced by them.
  */
 void find_memory(struct findings_search *s);
 
 /*
- * Returns the part of `ns`, the time that threads waited for disks, in which they were held back
- * because they write more than a disk takes, and adds that finding.
+ * Adds a finding for dirty throttling. Returns the part of `ns`, the time that threads waited for
+ * disks, in which they were throttled because they wrote more than a disk takes.
  */
 uint64_t find_memory_pauses(struct findings_search *s, uint64_t ns);
 

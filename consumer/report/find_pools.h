@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * find_pools.h: looks for pools of threads that have none to spare, in the findings of a session.
- * Report thread only.
+ * find_pools.h: finds thread pools without a free thread, for the findings of a session. Report
+ * thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FIND_POOLS_H
 #define TROCAR_CONSUMER_REPORT_FIND_POOLS_H
@@ -9,8 +9,8 @@
 #include "consumer/report/findings_search.h"
 
 /*
- * Adds a pool with threads that waited for work when calm, and are all in one other wait now: what
- * comes next waits for them. Sockets have the data that arrived and was not taken.
+ * Adds a pool whose threads waited for work in the baseline and now share one other wait, so that
+ * new work waits for them. Sockets show the data that arrived and was not read.
  */
 void find_pools_starved(struct findings_search *s);
 

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * find_sockets.h: finds the peers that a session's threads waited for, and those that wait for it.
+ * find_sockets.h: finds the peers that a session's threads waited for, and the peers that wait for
+ * the session's cgroup. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FIND_SOCKETS_H
 #define TROCAR_CONSUMER_REPORT_FIND_SOCKETS_H
 
 #include "consumer/report/findings_search.h"
 
-/* Adds the peer with the awaited answers, and whether the way to it is slow, or the peer itself. */
+/*
+ * Adds the peer whose answers were awaited, and whether the network to it or the peer itself is
+ * slow.
+ */
 void find_sockets_peer(struct findings_search *s);
 
 /*
- * Adds lasting states, whether or not its threads wait: connections that are not accepted, bytes
- * that it does not read, and bytes that a peer does not read.
+ * Adds lasting states, whether or not the session's threads wait: connections that are not
+ * accepted, bytes that the cgroup does not read, and bytes that a peer does not read.
  */
 void find_sockets_clients(struct findings_search *s);
 
 /*
- * Appends the waiting clients to `says`: "; up to 12 connections waited to be accepted at ...".
- * Nothing where there are none.
+ * Appends the waiting clients to `says`: "; up to 12 connections waited to be accepted at ...";
+ * appends nothing if there are none.
  */
 void find_sockets_say_waiting(const struct findings_search *s, char says[FINDINGS_SAYS_BYTES]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * findings_search.h: what those that look for findings in a session have in common: the session,
- * the times that it has to explain, and the causes found so far. Report thread only.
+ * findings_search.h: shared state of the code that searches for findings in a session: the session,
+ * the times to explain, and the causes found so far. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_FINDINGS_SEARCH_H
 #define TROCAR_CONSUMER_REPORT_FINDINGS_SEARCH_H
@@ -22,8 +22,8 @@ struct findings_search {
 	const struct session_digest *summary;
 	const struct lock_release *releases;
 	const struct lock_name *names;
-	uint64_t part_ns[ACCOUNT_PARTS_]; /* that count as waiting; 0: they do not */
-	/* Of part_ns: waits for locks and other threads, behind those that waited so. */
+	uint64_t part_ns[ACCOUNT_PARTS_]; /* time that counts as waiting; 0: not waiting */
+	/* Part of part_ns: waits for locks and other threads that waited in this way themselves. */
 	uint64_t passed_ns[ACCOUNT_PARTS_];
 	struct findings found;
 };
@@ -35,45 +35,49 @@ void findings_search_add(struct findings_search *s, enum finding_cause cause, ui
 			 const char *says, const struct finding_evidence *evidence);
 
 /*
- * The same, of waits of which a chain (NULL: none) has the awaited thread: `says`, of
- * FINDINGS_SAYS_BYTES, gets its links from number `from` on, behind `leads`.
+ * Adds a finding as findings_search_add does, and appends to `says` (FINDINGS_SAYS_BYTES) the links
+ * of `c` from number `from` on, after `leads`. `c` has the awaited threads; NULL: no chain.
  */
 void findings_search_add_chain(struct findings_search *s, enum finding_cause cause, uint64_t ns,
 			       char *says, const struct finding_evidence *evidence,
 			       const struct chain *c, uint32_t from, const char *leads);
 
 /*
- * Returns the threads' accounts, from any signal that has them; NULL: none. The session owns them.
+ * Returns the threads' accounts, from any signal that has them; NULL if none has. The session owns
+ * them.
  */
 const struct thread_pools *findings_search_accounts(const struct session_result *s);
 
 /*
- * Gives waits of part `from` to IO, MEMORY and QUEUE, as far as those that were waited for waited
- * so themselves: a cause of these parts explains them too. `of_ns`: this share of the part waited
- * for the `wanted` (chain_links_behind).
+ * Moves time of part `from` to IO, MEMORY and QUEUE, as far as the awaited threads waited in these
+ * parts themselves: a cause of these parts then explains it too. The share is that of the `wanted`
+ * locks (chain_links_behind), applied to `of_ns`.
  */
 void findings_search_pass(struct findings_search *s, enum account_part from, uint64_t of_ns,
 			  const struct chains_wanted *wanted);
 
-/* Appends how much of the part was passed on to it: "; 1.2 s of it for ...". */
+/* Appends the time that was moved to the part: "; 1.2 s of it for ...". */
 void findings_search_say_passed(const struct findings_search *s, enum account_part part,
 				char says[FINDINGS_SAYS_BYTES]);
 
 /*
- * Writes for how long threads waited so, "for locks", and in which function most of it was, into
- * the FINDINGS_SAYS_BYTES of `says`.
+ * Writes into `says` (FINDINGS_SAYS_BYTES) the time that threads waited in a part, with `what` as
+ * in "for locks", and the function with most of it.
  */
 void findings_search_say_place(const struct findings_search *s, enum account_part part,
 			       const char *what, char *says);
 
 /*
- * Adds that a limit of the cgroup explains `ns`, where the facts prove it; `more` is appended to
- * their sentence. Returns whether they do.
+ * Adds that a limit of the cgroup explains `ns`, if the facts prove it; `more` is appended to their
+ * sentence. Returns whether they prove it.
  */
 bool findings_search_limit(struct findings_search *s, enum finding_cause cause, enum cause_id id,
 			   const char *source, const char *more, uint64_t ns);
 
-/* Returns the stacks of threads that waited so, where looks found some; else the pools. */
+/*
+ * Returns as evidence the stacks of threads that waited in this part, if samples found some; else
+ * the pools.
+ */
 struct finding_evidence findings_search_evidence(const struct findings_search *s,
 						 enum account_part part);
 

@@ -2,8 +2,8 @@
 /*
  * report_thread.h: the report thread. It takes ended sessions one by one, names their frames, and
  * writes their stack lines and session.end. It also opens the perf maps of processes that may end
- * before their session does (perf_map_files.h). It may wait for room in the output queue, because
- * no other thread waits for it. It does not wake while it has nothing to do.
+ * before their session does (perf_map_files.h). It may wait for space in the output queue, because
+ * no other thread waits for it. It does not wake up while it has nothing to do.
  */
 #ifndef TROCAR_CONSUMER_REPORT_REPORT_THREAD_H
 #define TROCAR_CONSUMER_REPORT_REPORT_THREAD_H
@@ -19,17 +19,18 @@ struct report_thread;
 
 /*
  * Starts the thread; call before the system-call filter. Everything is borrowed. Returns 0 or
- * -errno.
+ * -errno. End it with report_thread_stop.
  */
 int report_thread_new(const struct event_lines *lines, struct symbols *symbols,
 		      struct report_thread **ret_reporter);
 
-/* Hands over an ended session; the report thread frees it. Never waits. */
+/* Passes an ended session to the report thread, which frees it. Never waits. */
 void report_thread_put(struct report_thread *r, struct session_result *s);
 
 /*
- * Says how many sessions run: when one has begun, perf maps are marked (perf_map_files_mark); while
- * none does, and none is to be written, the thread gives back the memory of those that were.
+ * Sets the number of running sessions. When one has begun, perf maps are marked
+ * (perf_map_files_mark). While none runs and none is queued, the thread frees the memory of past
+ * sessions.
  */
 void report_thread_running(struct report_thread *r, size_t count);
 
@@ -39,7 +40,10 @@ void report_thread_running(struct report_thread *r, size_t count);
  */
 void report_thread_wake(struct report_thread *r);
 
-/* Returns the start_ns of the oldest session that was handed over; UINT64_MAX: none is left. */
+/*
+ * Returns the start_ns of the oldest session that was handed over and is not yet written;
+ * UINT64_MAX if there is none.
+ */
 uint64_t report_thread_oldest_ns(struct report_thread *r);
 
 /* Returns the number of sessions handed over and not yet written. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_facts.h: writes the lines "facts" of a session, and finds the sentence about its cause.
+ * session_facts.h: writes the "facts" lines of a session, and finds the sentence about its cause.
  * Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_FACTS_H
@@ -12,16 +12,16 @@
 #include "consumer/output/event_line.h"
 #include "consumer/session/session_result.h"
 
-/* Sets `disks`. Names of disks are numbers in all lines that are written before. */
+/* Sets `disks`. Lines written before this have disk numbers instead of names. */
 void session_facts_read_disks(struct session_result *s);
 
-/* Writes a line for each source; nothing for a session without facts. */
+/* Writes a line for each source; writes nothing for a session without facts. */
 void session_facts_write(const struct session_result *s, const struct event_lines *lines);
 
-/* Writes the sentence about the cause. False when no fact speaks. */
+/* Writes the sentence about the cause. Returns false if no fact proves one. */
 bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES]);
 
-/* Writes the sentence of this cause. False when the facts do not prove it. */
+/* Writes the sentence of cause `id`. Returns false if the facts do not prove it. */
 bool session_facts_say(const struct session_result *s, enum cause_id id,
 		       char text[CAUSES_TEXT_BYTES]);
 

@@ -15,8 +15,8 @@
 struct jsonw;
 
 /*
- * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` where the time that its
- * threads waited is not known. `summary` has all stacks. `releases`, `names`: as in
+ * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` if the waiting time of the
+ * session's threads is unknown. `summary` has all stacks. `releases`, `names`: as in
  * session_locks_put. `complete`: the session's verdict.
  */
 void session_findings_write(const struct session_result *s, const struct session_digest *summary,

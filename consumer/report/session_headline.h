@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_headline.h: the one sentence of session.end for a person: the cause where it is known,
- * the trigger, the threads' waits, and where the CPU time went. Report thread only.
+ * session_headline.h: the one sentence of session.end for a person: the cause if it is known, the
+ * trigger, the threads' waits, and the use of the CPU time. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_HEADLINE_H
 #define TROCAR_CONSUMER_REPORT_SESSION_HEADLINE_H
@@ -12,8 +12,8 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes the sentence, at most `space` bytes with its NUL. `cause` stands first in it; NULL: none
- * is known. `s` is sorted.
+ * Writes the sentence, at most `space` bytes with its NUL. It starts with `cause`; NULL: unknown.
+ * `s` must be sorted.
  */
 void session_headline_write(const struct session_digest *s, const struct session_result *session,
 			    const char *cause, char *text, size_t space);

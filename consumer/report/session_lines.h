@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_lines.h: the lines of a session that need little of its stacks. */
+/* session_lines.h: the lines of a session that need few or none of its stacks. */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_LINES_H
 #define TROCAR_CONSUMER_REPORT_SESSION_LINES_H
 
@@ -8,8 +8,9 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes the lines `facts`, `pool`, `timeline`, and those of each kind (struct signal_kind) of the
- * session; nothing of a signal that did not run. `places`: where its threads waited.
+ * Writes the lines `facts`, `pool` and `timeline`, and the lines of each signal kind of the session
+ * (struct signal_kind); writes nothing for a signal that did not run. `places`: where its threads
+ * waited.
  */
 void session_lines_put(struct session_result *s, const struct wait_places *places,
 		       const struct event_lines *lines, const struct event_subject *subject);

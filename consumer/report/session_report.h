@@ -12,8 +12,8 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes the lines. Waits for room in the output queue as long as the output writes at all. After 2
- * s (STALL_NS) without a write, or with *hurry set, drops lines that find no room and counts their
+ * Writes the lines. Waits for space in the output queue as long as the output makes progress. After
+ * 2 s (STALL_NS) without a write, or with *hurry set, drops lines that do not fit and counts their
  * samples in the ledger as queue_full. Report thread only.
  */
 void session_report_write(struct session_result *s, const struct event_lines *lines,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_verdict.h: writes the ledger of each signal and the verdict of the session that follows
- * from all of them. Report thread only.
+ * session_verdict.h: writes the ledger of each signal, and the session's verdict from all ledgers.
+ * Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
 #define TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
@@ -12,14 +12,14 @@
 struct jsonw;
 
 /*
- * Returns for how long the session's tasks are known to have stalled, from the begin of the onset
- * to the end; 0 without pressure.
+ * Returns the known stall time of the session's tasks, from the begin of the onset to the end; 0
+ * without pressure.
  */
 uint64_t session_verdict_stalled_ms(const struct session_result *s);
 
 /*
  * Writes `ledger`, `verdict`, its reason, `stalled_ms`, `explained`, the signals' own keys and
- * `lost_share` of session.end. All stacks are in `summary`. Returns whether it is complete.
+ * `lost_share` of session.end. `summary` has all stacks. Returns whether the verdict is complete.
  */
 bool session_verdict_write(const struct session_result *s, const struct session_digest *summary,
 			   struct jsonw *w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scope.h: the cgroup prefixes of `trocar-loader load --scope`. The kernel side takes no sample
- * outside of them; the consumer reads them so that it watches no cgroup without effect and reports
- * those that it refuses. Main thread only.
+ * outside of them. The consumer reads them so that it does not watch a cgroup without effect, and
+ * reports the cgroups that it refuses. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_WATCH_SCOPE_H
 #define TROCAR_CONSUMER_WATCH_SCOPE_H
@@ -20,7 +20,7 @@ struct scope {
 	struct cgroup_key prefixes[SCOPE_PREFIXES];
 	size_t count; /* 0: everything may be watched */
 	uint64_t refused;
-	bool said; /* the line about a refused cgroup was written for the present rules */
+	bool said; /* a refused cgroup of the current rules has its line */
 };
 
 /* Reads the prefixes from the pinned map `fd`. Returns 0 or -errno. */
@@ -29,13 +29,13 @@ int scope_read(int fd, struct scope *ret_scope);
 /* Returns whether the cgroup at `path`, below the hierarchy's root, may be watched. */
 bool scope_holds(const struct scope *s, const char *path);
 
-/* Counts a cgroup that is outside of the scope; writes a line about the first of a rule set. */
+/* Counts a cgroup outside the scope; writes a line for the first one of a rule set. */
 void scope_refuse(struct scope *s, const char *path, const struct event_lines *lines);
 
 /* Writes the prefixes as the array `name`. */
 void scope_write_prefixes(const struct scope *s, const char *name, struct jsonw *w);
 
-/* Writes the object `scope` of the method `status`, if there is a scope. */
+/* Writes the object `scope` of the method `status` if there is a scope. */
 void scope_write(const struct scope *s, struct jsonw *w);
 
 #endif

@@ -27,7 +27,7 @@
 /* One rule bound to one watch. */
 struct binding {
 	const struct rule *rule;
-	uint32_t processes; /* matching processes that keep it alive */
+	uint32_t processes; /* matching processes that keep the binding alive */
 	bool by_cgroup;	    /* the cgroup itself matches */
 	uint64_t loose_ns;  /* since when nothing keeps it alive; 0: something does */
 };
@@ -41,7 +41,7 @@ struct watch {
 	struct watches *all;
 	uint64_t cgroup_id;
 	char *path;	     /* owned */
-	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
+	struct owner *owner; /* of the cgroup, a reference; NULL: unknown */
 	uint32_t slot, epoch;
 	uint64_t tree_walk;	      /* the walk during which it was entered; 0: none ran */
 	struct slot_counters counted; /* the slot's counters that `health` has already counted */
@@ -51,8 +51,8 @@ struct watch {
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* a request's session keeps it alive */
 	uint64_t start_ns;
-	uint64_t emptied_ns; /* when the last matching process in it last went; 0: never */
-	/* The recorder has its samples since then: its start, or the end of a session. */
+	uint64_t emptied_ns; /* when its last matching process left; 0: never */
+	/* The recorder has its samples since this time: its start, or the end of a session. */
 	uint64_t recorded_ns;
 	uint64_t sessions;	  /* started so far */
 	uint64_t scan;		  /* number of the last scan that found a process in it */
@@ -61,26 +61,26 @@ struct watch {
 	size_t n_bindings;
 	bool rules_full_said;
 	struct ruleset *set;	 /* a reference, for watch.stop when no rule is bound any more */
-	const struct rule *rule; /* of that set: the first that was bound, or NULL */
+	const struct rule *rule; /* of that set: the first bound rule, or NULL */
 };
 
-/* What watch.c calls when watches come, change and go, in this order. */
+/* Calls of watch.c when watches start, change and stop, in this order. */
 struct watch_calls {
 	void (*changed)(void *context, struct watch *w); /* its rules or its slot's mode */
 	void (*started)(void *context, struct watch *w); /* its first rule is bound */
-	/* It is out of all tables and will be freed next. `reason` is for watch.stop. */
+	/* It is out of all tables and about to be freed. `reason` is for watch.stop. */
 	void (*stopped)(void *context, struct watch *w, const char *reason);
 };
 
 /* The walks of watch_tree.h, numbered from 1. */
 struct tree_walks {
-	struct tree_walk *running; /* owned; NULL: none is */
-	bool due;		   /* a watch has come or gone since the last one began */
-	bool wanted;		   /* a watch was refused that the next free slot could serve */
-	uint64_t begun, ended;	   /* number of the last */
+	struct tree_walk *running; /* owned; NULL: no walk runs */
+	bool due;		   /* a watch has started or stopped since the last walk began */
+	bool wanted;		   /* a watch was refused that could use the next free slot */
+	uint64_t begun, ended;	   /* numbers of the last walks */
 	uint64_t *frees;	   /* owned; by slot: entries name it until this walk has ended */
-	uint64_t failed_ns;	   /* when one last failed and a line reported it */
-	uint64_t due_ns;	   /* when the next one without a request may begin */
+	uint64_t failed_ns;	   /* last failure that a line reported */
+	uint64_t due_ns;	   /* the next walk without a request may begin then */
 };
 
 /* Collaborators are borrowed. */
@@ -97,14 +97,14 @@ struct watches {
 	const struct watch_calls *calls;
 	void *context;			  /* the first argument of the calls */
 	struct loop_source *linger_timer; /* owned */
-	struct loop_source *tree_timer;	  /* owned; of watch_tree.h, as the next one */
+	struct loop_source *tree_timer;	  /* owned; for watch_tree.h, as the next member */
 	struct tree_walks tree;
 	struct idmap by_cgroup;
-	struct watch **by_slot; /* owned; pins->abi.slots, NULL where free */
+	struct watch **by_slot; /* owned; pins->abi.slots elements, NULL if free */
 	uint32_t *epochs;	/* owned; of each slot */
-	uint32_t next;		/* where the search for a free slot begins */
+	uint32_t next;		/* start of the search for a free slot */
 	uint32_t facts_next;	/* slot for the next reading of facts */
-	uint64_t facts_ns;	/* when facts were last read */
+	uint64_t facts_ns;	/* last reading of facts */
 	uint32_t count;
 	bool lingering;	  /* the timer is set */
 	uint64_t refused; /* cgroups without a slot since the last line */
@@ -116,7 +116,7 @@ int watches_init(struct watches *ws);
 void watches_done(struct watches *ws);
 
 /*
- * Returns the watch of that cgroup; creates it if there is none. When no slot is left it takes the
+ * Returns the watch of the cgroup; creates it if there is none. If no slot is free, it takes the
  * slot of a watch that has to give way (shares.h). Returns 0; -ENOENT (cgroup gone); -ENOSPC (no
  * slot); -EXDEV (outside of the loader's --scope); -errno.
  */
@@ -125,23 +125,23 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 /* Returns the watch in that slot if it still has that epoch; else NULL. */
 struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch);
 
-/* Reads the counters of each watch with a last reading that is COUNTER_APART_NS old. */
+/* Reads the counters of each watch whose last reading is at least COUNTER_APART_NS old. */
 void watches_note_counters(struct watches *ws);
 
-/* Ends the watch now: ends its session, frees its slot; watch.stop carries `reason`. */
+/* Ends the watch now: ends its session and frees its slot; watch.stop has `reason`. */
 void watch_remove(struct watch *w, const char *reason);
 
-/* Returns the flags of its slot (enum slot_flag). */
+/* Returns the flags of the watch's slot (enum slot_flag). */
 uint32_t watch_slot_flags(const struct watch *w);
 
 /*
- * Returns whether its slot takes more than a session is to have that is for process `only_tgid`, or
- * (0) for `rule` (NULL: for the whole cgroup): others than that process, or, where the rule asks
- * for its own processes only, others than those.
+ * Returns whether the watch's slot takes more than a session wants: more than process `only_tgid`,
+ * or, if that is 0, more than `rule` (NULL: the whole cgroup): processes other than the rule's, if
+ * the rule captures only its own processes.
  */
 bool watch_shares_slot(const struct watch *w, const struct rule *rule, uint32_t only_tgid);
 
-/* Returns whether only its linger time keeps it. */
+/* Returns whether only its linger time keeps the watch. */
 bool watch_lingers(const struct watch *w);
 
 #endif
