@@ -14,7 +14,10 @@
 #include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
 
-/* Processes noted at a time; a later sample shows that a further one needs a read. */
+/*
+ * Processes that can be scheduled at once; for any other process, a later sample shows the need
+ * again.
+ */
 #define MAPPINGS_REREAD_MAX 64
 
 struct mappings_reread {
@@ -29,22 +32,21 @@ void mappings_reread_init(struct mappings_reread *r, struct processes *processes
 			  struct process_mappings *mappings, struct mappings_queue *queue);
 
 /*
- * Call after reading p's mappings. If execve(2) was less than YOUNG_NS (30 ms) before, schedules a
- * second read with mappings_reread_settle: ld.so may not have mapped all libraries yet.
+ * Call after reading p's mappings. If execve(2) was less than YOUNG_NS (30 ms) ago, schedules a
+ * second read in mappings_reread_settle: ld.so may not have mapped all libraries yet.
  */
 void mappings_reread_young(struct mappings_reread *r, const struct process *p);
 
 /*
- * Call when a stack of `p` at time_ns has left the mappings that its table has. Reads the mappings
- * again: at once, or in mappings_reread_settle if the last read was too short ago; where the kernel
- * has to be walked, asks for them in the queue.
+ * Call when a stack of `p` at time_ns has left the mappings of its table. Reads the mappings again:
+ * at once, or in mappings_reread_settle if the last read was too recent; if the kernel needs a
+ * walk, requests them in the queue.
  */
 void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint64_t time_ns);
 
 /*
- * Reads the mappings of the processes that were noted, of one at least, until the turn is over, or
- * asks for them in the queue.
- * Returns whether some are left for the next call.
+ * Reads the mappings of the scheduled processes, at least of one, until the time slice is over, or
+ * requests them in the queue. Returns whether some are left for the next call.
  */
 bool mappings_reread_settle(struct mappings_reread *r);
 

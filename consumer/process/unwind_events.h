@@ -13,7 +13,7 @@
 #include "consumer/unwind/store/unwind_files.h"
 
 /*
- * Writes process.unwind, if the rule of `p` has a line left: how `p` is unwound, and the modules of
+ * Writes process.unwind if the rule of `p` has a line left: how `p` is unwound, and the modules of
  * its plan that have no rows.
  */
 void unwind_events_say(const struct event_log *log, struct event_budget *budget,

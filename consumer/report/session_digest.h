@@ -30,8 +30,7 @@ struct jsonw;
 #define SUMMARY_FEW	30   /* below this number of samples, shares are rough */
 #define SUMMARY_KEYS	4096 /* distinct functions; the others count as "other" */
 
-#define SUMMARY_PROCESSES 65536 /* known processes with a table; the others count as without one \
-				 */
+#define SUMMARY_PROCESSES 65536 /* known processes with a table; others count as without */
 
 /* Weights by pair of names, in order of arrival. */
 struct tally {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counter_history.h: keeps a slot's counters of the last drains, so that a session can distinguish
- * the losses of its pre-roll from those before it. One per watch. Main thread only.
+ * counter_history.h: keeps a slot's counters at the last drains, so that a session can distinguish
+ * the losses in its pre-roll from earlier ones. One per watch. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_COUNTER_HISTORY_H
 #define TROCAR_CONSUMER_SAMPLING_COUNTER_HISTORY_H
@@ -27,18 +27,18 @@ struct counter_history {
 	uint32_t count, newest;
 };
 
-/* Returns whether the newest point is so old that another one is wanted. */
+/* Returns whether the newest point is old enough for another one. */
 bool counter_history_wants(const struct counter_history *h, uint64_t now_ns);
 
-/* Adds a point, which may push out the oldest. */
+/* Adds a point, which may replace the oldest. */
 void counter_history_add(struct counter_history *h, uint64_t time_ns,
 			 const struct slot_counters *sum);
 
-/* Returns the newest point at or before `time_ns`, else the oldest; NULL when there is none. */
+/* Returns the newest point at or before `time_ns`, else the oldest; NULL if there is none. */
 const struct counter_point *counter_history_until(const struct counter_history *h,
 						  uint64_t time_ns);
 
-/* Returns the oldest point at or after `time_ns`; NULL when there is none. */
+/* Returns the oldest point at or after `time_ns`; NULL if there is none. */
 const struct counter_point *counter_history_from(const struct counter_history *h, uint64_t time_ns);
 
 #endif

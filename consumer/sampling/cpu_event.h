@@ -24,7 +24,7 @@ enum cpu_event_rate {
 struct cpu_event {
 	uint32_t cpu;
 	enum cpu_event_rate rate; /* the one that runs */
-	bool spreads; /* the capture's event runs as well, to use up part of its period */
+	bool spreads;		  /* the capture's event runs too, to use up part of its period */
 	struct {
 		int fd;
 		uint64_t count_ns; /* its count at the last cpu_event_moves: ns that it has run */
@@ -32,28 +32,31 @@ struct cpu_event {
 };
 
 /*
- * Asks the broker for both events of a CPU, the capture's at `hz`, and starts the one of `rate`.
+ * Asks the broker for both events of a CPU, the capture's at `hz`, and starts the event of `rate`.
  * Returns 0, or -errno of broker_ask_sampler (consumer/broker/broker_ask.h) or of ioctl(2), with
- * the reason in *ret_why, a literal.
+ * the reason in *ret_why, a literal. Release with cpu_event_close.
  */
 int cpu_event_open(struct broker_client *link, uint32_t cpu, uint32_t hz, enum cpu_event_rate rate,
 		   struct cpu_event *ret_event, const char **ret_why);
 void cpu_event_close(struct cpu_event *t);
 
-/* Stops the other event and starts the one of `rate`. Returns 0, or -errno: then neither runs. */
+/* Stops the other event and starts the event of `rate`. Returns 0, or -errno: then neither runs. */
 int cpu_event_run(struct cpu_event *t, enum cpu_event_rate rate);
 
-/* Stops both events; cpu_event_run starts one again. 0 or -errno of ioctl(2). */
+/* Stops both events; cpu_event_run starts one again. Returns 0 or -errno of ioctl(2). */
 int cpu_event_stop(struct cpu_event *t);
 
-/* Starts the capture's event beside the recorder's. Call cpu_event_spread_end within one period. */
+/*
+ * Starts the capture's event in addition to the recorder's. Call cpu_event_spread_end within one
+ * period.
+ */
 void cpu_event_spread(struct cpu_event *t);
 void cpu_event_spread_end(struct cpu_event *t);
 
 /*
  * Returns whether the running event's count has grown since the last call. It is false for a CPU
  * that went offline (perf_event_exit_cpu in kernel/events/core.c): the kernel leaves its events as
- * descriptors that never tick again, not even when the CPU is back.
+ * descriptors that never tick again, not even after the CPU is back online.
  */
 bool cpu_event_moves(struct cpu_event *t);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * drain.h: reads the samples ring and hands out its samples. For each record it finds or creates
+ * drain.h: reads the samples ring and distributes its samples. For each record it finds or creates
  * the process, decodes the sample (sample_decode.h, which changes nothing), reads the mappings that
- * the decoder asked for, and gives the sample to the session that runs in its slot, or else to the
+ * the decoder asked for, and passes the sample to the session that runs in its slot, or else to the
  * recorder. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_DRAIN_H
@@ -20,17 +20,20 @@
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/stack_sample.h"
 
-/* What is watched in a slot now. */
+/* The watch in a slot now. */
 struct drain_slot {
-	uint64_t cgroup_id; /* 0: nothing */
+	uint64_t cgroup_id; /* 0: no watch */
 	uint32_t epoch;
 };
 
 struct drain_calls {
 	struct drain_slot (*slot)(void *context, uint32_t slot);
-	/* Gives the sample to the session of its slot and epoch. False when it belongs to none. */
+	/*
+	 * Passes the sample to the session of its slot and epoch. Returns false if it belongs to
+	 * none.
+	 */
 	bool (*session)(void *context, const struct stack_sample *sample, const struct process *p);
-	/* A sample is of a cgroup below the one that is watched, and of process `tgid`. */
+	/* A sample is of a cgroup below the watched one, and of process `tgid`. */
 	void (*below)(void *context, uint64_t cgroup_id, uint32_t tgid);
 };
 
@@ -51,27 +54,27 @@ struct drain {
 };
 
 /*
- * Drains the samples ring until the turn is over (turn.h; pins->samples.cut: more is left), then
- * builds the unwind tables of the processes whose mappings it had to read. Any handler of the main
- * thread may call it: it starts and ends no session and no watch.
+ * Drains the samples ring until the time slice is over (turn.h; pins->samples.cut: more is left),
+ * then builds the unwind tables of the processes whose mappings it had to read. Any handler of the
+ * main thread may call it: it starts and ends no session and no watch.
  */
 void drain_samples(struct drain *d);
 
-/* What a record that is decoded may cost. */
+/* The permitted effort for decoding a record. */
 enum drain_effort {
-	DRAIN_KNOWN, /* takes the known state of its process */
+	DRAIN_KNOWN, /* uses the known state of its process */
 	/*
-	 * As DRAIN_READ, but where the kernel has to be walked for one process's mappings
-	 * (mappings_queue.h) it asks for them, and takes the known ones.
+	 * As DRAIN_READ, but if the mappings of one process require a walk over all tasks
+	 * (mappings_queue.h), it queues the request and uses the known mappings.
 	 */
 	DRAIN_ASK,
-	DRAIN_READ, /* reads the mappings of its process if need be, and has a table made */
+	DRAIN_READ, /* reads the process's mappings if needed, and starts a table */
 };
 
 /*
- * Decodes a record of `bytes` bytes that came another way than by the ring (looks.h). Returns the
- * sample, which is valid until the next one is decoded, and its process in *ret_process (NULL: the
- * table is full). NULL: it is not well formed.
+ * Decodes a record of `bytes` bytes that did not come from the ring (looks.h). Returns the sample,
+ * which is valid until the next one is decoded, and its process in *ret_process (NULL: the table is
+ * full). Returns NULL if the record is malformed.
  */
 struct stack_sample *drain_decode(struct drain *d, const struct sample *record, size_t bytes,
 				  enum drain_effort effort, const struct process **ret_process);

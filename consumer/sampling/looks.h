@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * looks.h: reads the iterator `looks`, which reports the waiting threads in the cgroups of
- * sessions, in passes. A pass is read in parts that share the turn of the main loop, so it delays
- * no drain. Passes come LOOKS_EVERY_NS apart, or further where they would take more of one CPU than
- * their budget; a requested pass comes at once. The recorder's passes, over the threads of all
- * watches, come with the drains that are made anyway. Main thread only.
+ * sessions, in sampling passes. A pass is read in parts that share the main loop's time slice, so
+ * it delays no drain. Passes are LOOKS_EVERY_NS apart, or further if they would take more of one
+ * CPU than their budget; a requested pass starts at once. The recorder's passes, over the threads
+ * of all watches, are made with the regular drains. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_LOOKS_H
 #define TROCAR_CONSUMER_SAMPLING_LOOKS_H
@@ -24,41 +24,44 @@ struct process;
 #define LOOKS_EVERY_NS (50 * NSEC_PER_MSEC)
 
 /*
- * The recorder's passes: so far apart at least, or further where they would take more than so many
- * thousandths of one CPU, but never further than LOOKS_RECORD_LATEST_NS.
+ * The least interval of the recorder's passes. It is longer if they would take more than
+ * LOOKS_RECORD_BUDGET_MILLI thousandths of one CPU, but never longer than LOOKS_RECORD_LATEST_NS.
  */
 #define LOOKS_RECORD_EVERY_NS	  (4 * NSEC_PER_SEC)
 #define LOOKS_RECORD_LATEST_NS	  (60 * NSEC_PER_SEC)
 #define LOOKS_RECORD_BUDGET_MILLI 1
 /*
- * Of so many stacks a pass may have mappings read and tables made; the others are as known. Where
- * each reading is a walk over all tasks, one walk reads those of all.
+ * For this number of stacks a pass may have mappings read and tables made; the other stacks use the
+ * known state. If each reading is a walk over all tasks, one walk reads all mappings.
  */
 #define LOOKS_RECORD_READS 64
 
-/* One thread that waits. */
+/* A waiting thread. */
 struct look_seen {
 	const struct look_head *head;
-	/* NULL, as the next two: it is unchanged since its last report, and has not run since. */
+	/*
+	 * NULL, as the next two, if the thread is unchanged since its last report and has not run
+	 * since.
+	 */
 	const struct look_record *record;
 	struct stack_sample *sample;
 	const struct process *process; /* NULL: the table of processes was full */
 };
 
-/* One pass; its number grows by 1 from one to the next. */
+/* One sampling pass; its number is one more than that of the pass before. */
 struct look_pass {
 	uint64_t number;
 	uint64_t began_ns; /* CLOCK_MONOTONIC */
-	uint64_t cpu_ns;   /* it took so far */
-	uint64_t skipped;  /* passes that the budget left out between the one before and this */
-	bool cut;	   /* it could not be read to its end */
-	bool all;	   /* it is the recorder's: over the threads of all watches */
+	uint64_t cpu_ns;   /* CPU time so far */
+	uint64_t skipped;  /* passes skipped by the budget since the pass before */
+	bool cut;	   /* not read to its end */
+	bool all;	   /* a pass of the recorder, over the threads of all watches */
 };
 
 /* The recorder's passes since the start. */
 struct looks_recorded {
 	uint64_t passes, cut;
-	uint64_t skipped; /* passes that the budget left out: a full LOOKS_RECORD_EVERY_NS each */
+	uint64_t skipped; /* skipped by the budget: a full LOOKS_RECORD_EVERY_NS each */
 	uint64_t cpu_ns;
 };
 
@@ -75,24 +78,24 @@ struct looks {
 	struct drain *drain;
 	const struct looks_calls *calls;
 	void *context;		/* the first argument of the calls */
-	uint64_t permille;	/* of one CPU: the budget */
-	unsigned int holders;	/* sessions that want looks */
-	struct look_pass pass;	/* the last, or the one that runs */
-	int fd;			/* of the pass that runs; -1: none does */
-	bool asked;		/* the next pass comes at once */
+	uint64_t permille;	/* budget, in thousandths of one CPU */
+	unsigned int holders;	/* sessions that hold periodic passes */
+	struct look_pass pass;	/* the last pass, or the running one */
+	int fd;			/* of the running pass; -1: none */
+	bool asked;		/* the next pass starts at once */
 	bool forgets;		/* the next pass reports all threads with their stacks */
-	bool counts;		/* the pass was due, not asked for: the budget pays */
+	bool counts;		/* the pass was due, not requested: the budget pays for it */
 	bool record;		/* the next pass may be the recorder's */
-	bool steps;		/* looks_step runs: what it calls does not call it */
+	bool steps;		/* looks_step runs; its callbacks must not run it again */
 	uint64_t due_ns;	/* of the next pass */
-	uint64_t record_due_ns; /* of the recorder's next */
+	uint64_t record_due_ns; /* of the recorder's next pass */
 	struct looks_recorded recorded;
-	uint32_t walked; /* threads with stacks that the recorder's pass has reported */
-	size_t at, have; /* what of `buffer` is not taken yet */
+	uint32_t walked; /* threads with stacks reported in the recorder's pass */
+	size_t at, have; /* unread part of `buffer` */
 	_Alignas(8) uint8_t buffer[4 * LOOKS_READ_BYTES];
 };
 
-/* The passes of sessions may take so many thousandths of one CPU: 1 to 1000. */
+/* Initialises `l`. The passes of sessions may take `permille` thousandths of one CPU: 1 to 1000. */
 void looks_init(struct looks *l, struct pinned_maps *pins, struct drain *drain, uint64_t permille,
 		const struct looks_calls *calls, void *context);
 void looks_done(struct looks *l);
@@ -101,31 +104,33 @@ void looks_done(struct looks *l);
 bool looks_is_there(const struct looks *l);
 
 /*
- * Has passes made until looks_drop. The next one, which begins in the next looks_step, reports all
- * threads with their stacks. Returns its number.
+ * Starts periodic passes; looks_drop stops them. The next one, which starts in the next looks_step,
+ * reports all threads with their stacks. Returns its number.
  */
 uint64_t looks_hold(struct looks *l);
 void looks_drop(struct looks *l);
 
-/* Has a pass begin in the next looks_step, behind the one that runs. Returns its number. */
+/*
+ * Requests a pass, which starts in the next looks_step, after the running one. Returns its number.
+ */
 uint64_t looks_ask(struct looks *l);
 
-/* Makes passes that begin from now on report all threads with their stacks again. */
+/* Makes the next pass report all threads with their stacks again, even unchanged ones. */
 void looks_forget(struct looks *l);
 
 /*
- * Has the next looks_step begin a pass of the recorder if one is due. Call at each drain while
- * something is watched.
+ * Makes the next looks_step start a pass of the recorder if one is due. Call at each drain while
+ * anything is watched.
  */
 void looks_record(struct looks *l);
 
 /*
- * Reads on until the turn is over (turn.h), or nothing is due. Nothing where one of the calls that
- * it makes comes back here.
+ * Reads passes until the time slice is over (turn.h), or until nothing is due. Does nothing if one
+ * of its own callbacks calls it.
  */
 void looks_step(struct looks *l);
 
-/* Returns whether a pass was left in the middle, or is due now. */
+/* Returns whether a pass is unfinished, or is due now. */
 bool looks_has_rest(const struct looks *l);
 
 #endif

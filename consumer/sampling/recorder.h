@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * recorder.h: keeps the seconds before a trigger: decoded samples of all watches in time order, in
- * chunks. Chunks older than any rule asks for are freed, and their memory is bounded by max_bytes.
- * Main thread only.
+ * chunks. Chunks older than the longest pre-roll of any rule are freed, and their memory is limited
+ * to max_bytes. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_RECORDER_H
 #define TROCAR_CONSUMER_SAMPLING_RECORDER_H
@@ -17,9 +17,11 @@ struct recorder_chunk;
 struct recorder {
 	struct recorder_chunk *oldest, *newest;
 	size_t bytes;	  /* of all chunks */
-	size_t max_bytes; /* bound of bytes */
-	uint64_t evicted; /* samples that were freed early because of the bound */
-	/* Time of the newest of these: of any watch, samples as old as that may be missing. */
+	size_t max_bytes; /* limit of bytes */
+	uint64_t evicted; /* samples freed early because of the limit */
+	/*
+	 * Time of the newest evicted sample: of any watch, samples up to this time may be missing.
+	 */
 	uint64_t evicted_ns;
 };
 

@@ -15,9 +15,9 @@
 
 struct sample_build_id {
 	struct module *module;
-	const uint8_t *build_id; /* BUILD_ID_BYTES, in the record; NULL: the kernel knew none */
-	bool other;		 /* the kernel reported another one for the module before */
-	bool confirmed;		 /* the module was mapped there before the sample and after it */
+	const uint8_t *build_id; /* BUILD_ID_BYTES, in the record; NULL: unknown to the kernel */
+	bool other;		 /* the kernel reported a different one for the module before */
+	bool confirmed;		 /* the module was mapped there before and after the sample */
 };
 
 struct sample_build_ids {
@@ -26,10 +26,10 @@ struct sample_build_ids {
 };
 
 /*
- * Finds the frames that lie in a module of unknown build-id (symbols_lacks_build_id), or of another
- * one than the kernel reports now. A module may be listed several times. `maps` are the mappings of
- * the record's process as last read; finds none when they belong to another image (before an
- * execve).
+ * Finds the frames in a module whose build-id is unknown (symbols_lacks_build_id) or differs from
+ * the one that the kernel reports now. A module may be listed several times. `maps` are the
+ * mappings of the record's process as last read; finds nothing if they belong to another image
+ * (before an execve).
  */
 void sample_build_ids_find(struct symbols *symbols, const struct sample *record,
 			   const struct mappings *maps, struct sample_build_ids *ret_ids);

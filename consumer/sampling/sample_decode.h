@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sample_decode.h: turns a record of the samples ring into a struct stack_sample: each user address
- * becomes a module and a file offset. It changes nothing of the process: it returns the missing
- * parts to the caller (struct sample_asks). Main thread only.
+ * becomes a module and a file offset. It does not change the process: it returns the missing parts
+ * to the caller (struct sample_asks). Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_DECODE_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_DECODE_H
@@ -13,26 +13,26 @@
 #include "consumer/process/unwind_tables.h"
 #include "consumer/sampling/stack_sample.h"
 
-/* What the decoder reads beside the record. */
+/* The decoder's input other than the record. */
 struct sample_context {
-	struct symbols *symbols;       /* finds modules, or makes them by their build-id */
+	struct symbols *symbols;       /* finds modules, or makes them from their build-id */
 	const struct process *process; /* the record's; NULL: the process table was full */
 	const struct mappings *maps;   /* of the process at the time of the sample */
 	/*
-	 * The unwind table by which the kernel side walked the stack; NULL with SAMPLE_UNWOUND:
+	 * The unwind table that the kernel side walked the stack with; NULL with SAMPLE_UNWOUND:
 	 * that table is gone.
 	 */
 	const struct walk_table *table;
 };
 
-/* What the decoder found missing. */
+/* The parts that the decoder found missing. */
 struct sample_asks {
 	/*
-	 * Some address lies in no mapping that was read: read the mappings again, as of the
-	 * sample's time or later, then call sample_decode_missing.
+	 * An address is in no known mapping: read the mappings again, as of the sample's time or
+	 * later, then call sample_decode_missing.
 	 */
 	bool mappings;
-	bool build_ids; /* have the kernel resolve build-ids for this process */
+	bool build_ids; /* make the kernel resolve build-ids for this process */
 };
 
 /* Decodes a valid record into *ret_sample, which has room for STACK_SAMPLE_FRAMES_MAX frames. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sample_record.h: a record of the samples ring as bytes: checks it and finds its parts. Behind
- * struct sample lie the kernel frames, then the user frames. User frames are addresses; with
- * SAMPLE_BUILD_ID they are resolved by the kernel, and with SAMPLE_ADDRESSES their addresses
- * follow. With SAMPLE_LEAF_ID the build-id of the leaf's file comes then, with SAMPLE_WAKER a
- * struct sample_waker last. Pure.
+ * sample_record.h: a record of the samples ring as bytes: checks it and finds its parts. struct
+ * sample is followed by the kernel frames, then the user frames. User frames are addresses; with
+ * SAMPLE_BUILD_ID the kernel has resolved them, and with SAMPLE_ADDRESSES their addresses follow.
+ * With SAMPLE_LEAF_ID the build-id of the leaf's file is next, and with SAMPLE_WAKER a struct
+ * sample_waker is last. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
@@ -36,7 +36,7 @@ static inline const struct frame_build_id *sample_record_ids(const struct sample
 	return record->flags & SAMPLE_BUILD_ID ? (const struct frame_build_id *)user : NULL;
 }
 
-/* Returns the addresses of the user frames; NULL when the record carries none. */
+/* Returns the addresses of the user frames; NULL if the record has none. */
 static inline const uint64_t *sample_record_addresses(const struct sample *record)
 {
 	const struct frame_build_id *ids = sample_record_ids(record);
@@ -48,7 +48,7 @@ static inline const uint64_t *sample_record_addresses(const struct sample *recor
 	return (const uint64_t *)(ids + record->user_frames);
 }
 
-/* Returns the kernel's answer for the leaf of a walked stack; NULL when the record carries none. */
+/* Returns the kernel's resolution of the leaf of a walked stack; NULL if the record has none. */
 static inline const struct frame_build_id *sample_record_leaf_id(const struct sample *record)
 {
 	if (record->flags & SAMPLE_BUILD_ID || !(record->flags & SAMPLE_LEAF_ID))
@@ -57,7 +57,7 @@ static inline const struct frame_build_id *sample_record_leaf_id(const struct sa
 					       record->user_frames);
 }
 
-/* Returns the time that a waker's stack stands for; NULL in a tick's. */
+/* Returns the time that a waker's stack represents; NULL for a tick's stack. */
 static inline const struct sample_waker *sample_record_waker(const struct sample *record)
 {
 	const struct frame_build_id *ids = sample_record_ids(record);
@@ -68,7 +68,7 @@ static inline const struct sample_waker *sample_record_waker(const struct sample
 		return NULL;
 	if (leaf)
 		return (const struct sample_waker *)(leaf + 1);
-	/* What the kernel resolved without addresses ends with its last frame. */
+	/* Frames that the kernel resolved, without addresses, end with their last frame. */
 	return addresses ? (const struct sample_waker *)(addresses + record->user_frames)
 			 : (const struct sample_waker *)(ids + record->user_frames);
 }

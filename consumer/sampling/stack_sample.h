@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stack_sample.h: a decoded sample: its user addresses are turned into module and file offset while
- * the process is still known. The recorder, sessions and reports use it.
+ * the process is still known. Used by the recorder, sessions and reports.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
 #define TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
@@ -22,7 +22,7 @@ struct frame {
 	uint64_t offset; /* file offset, or the address: see stack_sample_offset */
 };
 
-/* Frames leaf first, kernel before user. */
+/* Frames are leaf first, kernel before user. */
 struct stack_sample {
 	uint64_t time_ns;
 	uint64_t start_ns;
@@ -33,33 +33,33 @@ struct stack_sample {
 	int32_t user_error;
 	uint32_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
 	uint32_t image;	      /* as in struct sample */
-	uint32_t call;	      /* the same */
+	uint32_t call;	      /* as in struct sample */
 	uint32_t rule_id;     /* of the rule that its process matched (ruleset.h) */
-	uint64_t cgroup_id;   /* of its thread: that of the watch, or one below it */
-	uint32_t on;	      /* number of the object it waits on (wait_objects.h); 0: not known */
+	uint64_t cgroup_id;   /* of its thread: the watch's cgroup, or one below it */
+	uint32_t on;	      /* number of the awaited object (wait_objects.h); 0: unknown */
 	uint64_t weight_ns;   /* with SAMPLE_WAKER: as in struct sample_waker */
-	struct lock_key lock; /* the same */
+	struct lock_key lock; /* with SAMPLE_WAKER: as in struct sample_waker */
 	uint8_t wait;	      /* the wait of its thread (wait_kind.h); WAIT_RUNS: it runs */
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };
 
 /*
- * Whether a signal interrupted the function of a user frame behind the leaf: its offset is then
- * that of the instruction to run next, marked by SAMPLE_INTERRUPTED.
+ * Returns whether a signal interrupted the function of a user frame other than the leaf. Its offset
+ * is then that of the next instruction to run, marked with SAMPLE_INTERRUPTED.
  */
 static inline bool stack_sample_interrupted(const struct frame *f)
 {
 	return f->module && f->module != &stack_sample_unknown && f->offset & SAMPLE_INTERRUPTED;
 }
 
-/* Whether the walk by a table came to a user frame by the frame pointer (SAMPLE_FOLLOWED). */
+/* Returns whether the table walk reached a user frame by the frame pointer (SAMPLE_FOLLOWED). */
 static inline bool stack_sample_followed(const struct frame *f)
 {
 	return f->module && f->module != &stack_sample_unknown && f->offset & SAMPLE_FOLLOWED;
 }
 
-/* Whether it can have left no frame out on this step (SAMPLE_ADJACENT). */
+/* Returns whether the walk cannot have skipped a frame on this step (SAMPLE_ADJACENT). */
 static inline bool stack_sample_adjacent(const struct frame *f)
 {
 	return stack_sample_followed(f) && f->offset & SAMPLE_ADJACENT;
@@ -75,7 +75,7 @@ static inline uint64_t stack_sample_offset(const struct frame *f)
 	return marked ? f->offset & ~(uint64_t)STACK_SAMPLE_MARKS : f->offset;
 }
 
-/* Beside enum sample_flag: the chain was cut at an address outside every mapping. */
+/* In addition to enum sample_flag: the chain was cut at an address outside every mapping. */
 #define STACK_SAMPLE_CUT (1u << 31)
 
 _Static_assert(STACK_SAMPLE_CUT > SAMPLE_FLAGS_END_, "a flag of two meanings");

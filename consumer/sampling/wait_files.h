@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_files.h: the known facts about a file that a thread waits on: its path as the thread itself
- * names it, where its file system is mounted, and which file it is of that. Pure.
+ * wait_files.h: the known facts about a file that a thread waits on: its path as seen by the
+ * thread, the mount point of its file system, and its path there. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H
@@ -12,16 +12,16 @@
 
 struct jsonw;
 
-/* The text of a path, with a mark for left-out parts. */
+/* The text of a path, with a mark for omitted parts. */
 #define WAIT_FILES_PATH_BYTES (LOOK_PATH_BYTES + 64)
 
-/* Sets the path members of `to`: what is sound in `on` where that is a file, else nothing. */
+/* Sets the path members of `to`: the valid ones of `on` if it is a file, else none. */
 void wait_files_plain(const struct look_on *on, struct look_on *to);
 
 /*
- * Writes the path, "/srv/[120 bytes]/base/16384" where it was too long; "(unreachable)/x" where
- * its file system is mounted nowhere, "[...]/x" where it has more names than were read. Returns its
- * length; 0: it is not known.
+ * Writes the path: "/srv/[120 bytes]/base/16384" if it was too long, "(unreachable)/x" if its file
+ * system is mounted nowhere, "[...]/x" if it has more components than were read. Returns its
+ * length; 0 if it is unknown.
  */
 size_t wait_files_path(const struct look_on *on, char text[WAIT_FILES_PATH_BYTES]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wait_kind.h: the wait of a thread that does not run, by the kernel side's record. Pure. */
+/* wait_kind.h: the wait of a thread that does not run, from the kernel side's record. Pure. */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_KIND_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_KIND_H
 
@@ -22,7 +22,7 @@ enum wait_kind {
 #define WAIT_FOR_CPU 1
 #define WAIT_BLOCKED 2
 
-/* Returns the state of a thread that a look found, from its flags (enum look_flag) and call. */
+/* Returns the state of a sampled thread, from its flags (enum look_flag) and call. */
 uint8_t wait_kind_state(const struct look_record *record);
 
 /* Returns "io", "lock", ...; NULL for a state that is not blocked. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_objects.h: what threads wait on, each once: files, pipes, sockets, futexes, children. Stacks
- * refer to them by number. The main thread fills the table, afterwards the report thread owns it.
+ * wait_objects.h: the objects that threads wait on, without duplicates: files, pipes, sockets,
+ * futexes, children. Stacks refer to them by number. The main thread fills the table, then the
+ * report thread owns it.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_OBJECTS_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_OBJECTS_H
@@ -18,8 +19,8 @@ struct jsonw;
 #define WAIT_OBJECTS_MAX 4096
 
 /*
- * A socket with its own port below and its peer's not belongs to a server: the first port that
- * Linux gives to clients by default (net.ipv4.ip_local_port_range).
+ * A socket belongs to a server if its own port is below this and its peer's is not: the first port
+ * that Linux gives to clients by default (net.ipv4.ip_local_port_range).
  */
 #define WAIT_CLIENT_PORTS 32768
 
@@ -28,60 +29,63 @@ struct wait_objects {
 	struct look_on *items; /* owned */
 	size_t count, space;
 	struct idmap by_hash; /* hash -> number */
-	uint64_t left_out;    /* looks at objects without room, or with the hash of another one */
+	uint64_t left_out;    /* samples of objects that did not fit, or whose hash is taken */
 };
 
 void wait_objects_init(struct wait_objects *o);
 void wait_objects_done(struct wait_objects *o);
 
 /*
- * Returns `on` without the members that differ between equals: numbers of descriptors do not count,
- * nor do ports that a client got by chance, so a thousand connections of one server to another are
- * one. Of an epoll or poll the peer that it waits for stays, and no count. All zeros: it is not
- * known what the thread waits on.
+ * Returns `on` without the members that differ between equal objects: descriptor numbers, and ports
+ * that a client got by chance, so that a thousand connections of one server to another are one
+ * object. An epoll or poll keeps the peer that it waits for, and no counts. All zeros: the awaited
+ * object is unknown.
  */
 struct look_on wait_objects_plain(const struct look_on *on);
 
 /*
- * Returns the number of the object that `on` describes (plain), from 1; 0: it is not known, or is
- * left out. Of an epoll or poll the largest counts are kept.
+ * Returns the number of the object that `on` (plain) describes, from 1; 0: unknown or dropped. For
+ * an epoll or poll, keeps the largest counts.
  */
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on);
 
-/* An epoll or poll has waited for its peer's answer so long. `number` may be 0. */
+/*
+ * Records that an epoll or poll has waited for its peer's answer for longest_ns. `number` may be 0.
+ */
 void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longest_ns);
 
-/* Returns the object with the number; NULL for 0. */
+/* Returns the object with this number; NULL for 0. */
 const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number);
 
-/* Returns whether it is an epoll or poll that waits for a peer's answer. */
+/* Returns whether `on` is an epoll or poll that waits for a peer's answer. */
 bool wait_objects_is_asked(const struct look_on *on);
 
-/* Returns whether it is an epoll or poll all of which was judged, and that waits for no answer. */
+/* Returns whether `on` is an epoll or poll that was judged completely and waits for no answer. */
 bool wait_objects_is_idle_set(const struct look_on *on);
 
 /*
- * Returns the state (wait_kind.h) of a thread that waits on `on` (NULL: not known), by its system
- * call in `state`: in an epoll or poll that waits for an answer it waits for a socket.
+ * Returns the state (wait_kind.h) of a thread that waits on `on` (NULL: unknown), from its system
+ * call in `state`: a thread in an epoll or poll that waits for an answer waits for a socket.
  */
 uint8_t wait_objects_state(uint8_t state, const struct look_on *on);
 
 /*
- * Returns whether a thread in `state` (wait_kind.h) that waits on `on` (NULL: not known) is idle:
- * by the kind of its wait, and where a server waits for a client's next request.
+ * Returns whether a thread in `state` (wait_kind.h) that waits on `on` (NULL: unknown) is idle: by
+ * the kind of its wait, or because it is a server that waits for a client's next request.
  */
 bool wait_objects_is_idle(uint8_t state, const struct look_on *on);
 
 /*
  * Writes the peer that an epoll or poll waits for: "10.0.0.7:8080 (12 connections a thread, the
- * longest for 1900 ms; 3 wait for others)". The counts are the largest that one thread had. Returns
- * the length; 0: it waits for none.
+ * longest for 1900 ms; 3 wait for others)". The counts are the largest of any one thread. Returns
+ * the length; 0 if it waits for none.
  */
 int wait_objects_say_peer(const struct look_on *on, char *text, size_t space);
 
 /*
  * Writes the object of a thread's wait as the end of a sentence: " on the file NAME", " on tcp to
- * PEER", " on a pipe"; nothing where its number would tell a reader nothing. Returns the length.
+ * PEER", " on a pipe"; writes nothing if its number would mean nothing to a reader. Returns the
+ * length.
  */
 int wait_objects_say(const struct look_on *on, char *text, size_t space);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_stacks.h: stacks of waiting threads, each once, for callers that keep many waits: a thousand
- * threads of a pool have one. A stack holds the modules of its frames (symbols_hold). Main thread
- * only.
+ * wait_stacks.h: stacks of waiting threads, without duplicates, for callers that keep many waits: a
+ * thousand threads of a pool share one. A stack holds the modules of its frames (symbols_hold).
+ * Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_STACKS_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_STACKS_H
@@ -13,7 +13,7 @@
 #include "consumer/sampling/stack_sample.h"
 #include "shared/tools/idmap.h"
 
-/* It does not have the thread and the begin of the wait: these members of `sample` are 0. */
+/* A stack without thread and begin of the wait: these members of `sample` are 0. */
 struct wait_stack {
 	struct wait_stack *next; /* same hash */
 	uint64_t hash;
@@ -23,7 +23,7 @@ struct wait_stack {
 	struct stack_sample sample; /* with its frames */
 };
 
-/* Release with wait_stacks_done, when all references are dropped. */
+/* Release with wait_stacks_done after all references are dropped. */
 struct wait_stacks {
 	struct idmap by_hash; /* hash -> first stack, owned */
 	size_t bytes;	      /* of all stacks */
@@ -33,8 +33,8 @@ void wait_stacks_init(struct wait_stacks *s, size_t max);
 void wait_stacks_done(struct wait_stacks *s);
 
 /*
- * Returns a reference to the stack of `sample` of a thread that waits on `on`; NULL when there is
- * no memory, or `max` hashes are there.
+ * Returns a reference to the stack of `sample`, of a thread that waits on `on`; NULL without
+ * memory, or if there are `max` hashes.
  */
 struct wait_stack *wait_stacks_get(struct wait_stacks *s, const struct stack_sample *sample,
 				   const struct look_on *on);
@@ -42,7 +42,7 @@ struct wait_stack *wait_stacks_get(struct wait_stacks *s, const struct stack_sam
 /* Returns one more reference. */
 struct wait_stack *wait_stack_ref(struct wait_stack *stack);
 
-/* Drops a reference. A caller that still wants its modules has their frames copied before. */
+/* Drops a reference. A caller that still needs the modules must copy their frames before. */
 void wait_stacks_drop(struct wait_stacks *s, struct wait_stack *stack);
 
 #endif
