@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * module_file.h: opens the file of a module: first at its path on the host; if that is not the
- * mapped file (a container, a chroot, removed, replaced) or may not be read, through the broker, by
- * a process that has it mapped. Symbolizer thread only.
+ * mapped file (a container, a chroot, removed, replaced) or may not be read, through the broker,
+ * from a process that has it mapped. Symbolizer thread only.
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_MODULE_FILE_H
 #define TROCAR_CONSUMER_SYMBOLS_MODULE_FILE_H
@@ -13,7 +13,7 @@
 #include "shared/elf/elf_symbols.h"
 #include "shared/elf/reason.h"
 
-/* How to open files that the path on the host does not give; borrow NULL: not at all. */
+/* How to open files that are not available at the host's path; borrow NULL: not at all. */
 struct module_file {
 	symbols_borrow borrow;
 	void *context;
@@ -21,18 +21,18 @@ struct module_file {
 };
 
 /*
- * Opens the file at the host's path, or the vDSO of this process. REASON_NONE with *ret_image, else
- * the reason.
+ * Opens the file at the host's path, or the vDSO of this process. Returns REASON_NONE and sets
+ * *ret_image, or returns the reason.
  */
 enum reason module_file_open(const struct module *m, struct elf_image *ret_image);
 
-/* Whether the broker may help when module_file_open returned `reason`. */
+/* Returns whether the broker may help after module_file_open returned `reason`. */
 bool module_file_may_borrow(const struct module_file *f, const struct module *m,
 			    enum reason reason);
 
 /*
- * Opens the file through the broker. REASON_NONE with *ret_image; else `host`, the reason why the
- * host's path failed, because the operator can change that.
+ * Opens the file through the broker. Returns REASON_NONE and sets *ret_image, or returns `host`,
+ * the reason why the host's path failed, because the operator can change that.
  */
 enum reason module_file_borrow(const struct module_file *f, const struct module *m,
 			       enum reason host, struct elf_image *ret_image);

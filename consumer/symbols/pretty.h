@@ -8,8 +8,8 @@
 struct pretty;
 
 /*
- * Returns the readable name of `raw`, which must stay at its place as long as *p lives; `raw`
- * itself when it is not mangled or there is no memory. *p is NULL at first. The string lives until
+ * Returns the readable name of `raw`, which must not move or be freed while *p lives; returns `raw`
+ * itself if it is not mangled, or without memory. *p is NULL at first. The string lives until
  * pretty_free.
  */
 const char *pretty_name(struct pretty **p, const char *raw);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* symbols_hash.h: the hash by which modules are found, of files and of build-ids. */
+/* symbols_hash.h: the hash for finding modules by file or build-id. */
 #ifndef TROCAR_CONSUMER_SYMBOLS_SYMBOLS_HASH_H
 #define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_HASH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * vdso.h: finds the vDSO, the kernel's shared code page. Every process of this word size has the
- * same image. Processes of 32 bits have another one, of which the agent has no copy.
+ * same image. 32-bit processes have another one, of which the agent has no copy.
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_VDSO_H
 #define TROCAR_CONSUMER_SYMBOLS_VDSO_H
@@ -14,17 +14,20 @@
 
 #define VDSO_PATH "[vdso]"
 
-/* Returns this process's vDSO as an image in memory (vdso(7)). 0; -ENOENT without one; -EBADMSG. */
+/*
+ * Returns this process's vDSO as an image in memory (vdso(7)). Returns 0; -ENOENT without one;
+ * -EBADMSG.
+ */
 int vdso_image(struct elf_image *ret_image);
 
 /*
  * Returns the identity of the image that a process has mapped at [start, end), for a module of path
- * VDSO_PATH: all 0 for the image of vdso_image, which is above 4 GiB and of its size; otherwise
- * `bytes` is that of the mapping.
+ * VDSO_PATH. It is all 0 for the image of vdso_image, which is above 4 GiB and has its size;
+ * otherwise `bytes` is the size of the mapping.
  */
 struct file_identity vdso_identity(uint64_t start, uint64_t end);
 
-/* Whether that identity is the one of vdso_image. */
+/* Returns whether the identity is that of vdso_image. */
 static inline bool vdso_is_own(const struct file_identity *identity)
 {
 	return identity->bytes == 0;

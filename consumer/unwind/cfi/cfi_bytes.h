@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi_bytes.h: a cursor over foreign bytes. A read past its end returns 0 and sets `bad` for good;
- * a bad cursor is at its end. So a caller may check `bad` once after several reads. Native byte
- * order. Sources: DWARF 5 section 7.6 for LEB128; LSB Core 5.0 section 10.5 for the pointer
+ * cfi_bytes.h: a cursor over untrusted bytes. A read past its end returns 0 and sets `bad` for
+ * good; a bad cursor is at its end. So a caller may check `bad` once after several reads. Native
+ * byte order. Sources: DWARF 5 section 7.6 for LEB128; LSB Core 5.0 section 10.5 for the pointer
  * encodings.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_CFI_CFI_BYTES_H
@@ -44,7 +44,7 @@ static inline void cfi_bytes_spoil(struct cfi_bytes *b)
 	b->at = b->end;
 }
 
-/* Skips `bytes` bytes; returns where they began, or NULL. */
+/* Skips `bytes` bytes; returns a pointer to them, or NULL. */
 static inline const uint8_t *cfi_bytes_skip(struct cfi_bytes *b, uint64_t bytes)
 {
 	const uint8_t *from = b->at;
@@ -79,7 +79,7 @@ static inline uint8_t cfi_bytes_u8(struct cfi_bytes *b)
 	return *b->at++;
 }
 
-/* As cfi_bytes_word, with sign extension. */
+/* Like cfi_bytes_word, with sign extension. */
 static inline int64_t cfi_bytes_signed(struct cfi_bytes *b, size_t bytes)
 {
 	unsigned int shift = 64 - 8 * (unsigned int)bytes;
@@ -87,7 +87,7 @@ static inline int64_t cfi_bytes_signed(struct cfi_bytes *b, size_t bytes)
 	return (int64_t)(cfi_bytes_word(b, bytes) << shift) >> shift;
 }
 
-/* Reads the rest of a number with a first byte, `byte`, that has the continuation bit. */
+/* Reads the rest of a number whose first byte, `byte`, has the continuation bit. */
 static inline uint64_t cfi_bytes_uleb_rest(struct cfi_bytes *b, uint8_t byte)
 {
 	uint64_t value = byte & 0x7f;
@@ -102,7 +102,7 @@ static inline uint64_t cfi_bytes_uleb_rest(struct cfi_bytes *b, uint8_t byte)
 	return 0;
 }
 
-/* A number longer than 64 bits can need is malformed, so an endless LEB128 costs ten bytes. */
+/* A number with more bytes than 64 bits need is malformed, so an endless LEB128 costs ten bytes. */
 static inline uint64_t cfi_bytes_uleb(struct cfi_bytes *b)
 {
 	uint8_t byte = cfi_bytes_u8(b);
@@ -128,13 +128,12 @@ static inline int64_t cfi_bytes_sleb(struct cfi_bytes *b)
 	return 0;
 }
 
-/*
- * Always inlined: where the encoding is a constant, the compiler drops nearly all of these
- * functions.
- */
+/* Always inlined: with a constant encoding, the compiler drops nearly all of these functions. */
 #define CFI_INLINE static inline __attribute__((always_inline))
 
-/* Reads a number of the form in `encoding`, relative to nothing; an unknown form is bad. */
+/*
+ * Reads a number of the form in `encoding`, without a base; an unknown form makes the cursor bad.
+ */
 CFI_INLINE uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
 {
 	switch (encoding & 0x0f) {
@@ -161,8 +160,8 @@ CFI_INLINE uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
 }
 
 /*
- * Reads an encoded pointer at the address `address`. Relative to text, data or function, and
- * indirect are bad, because no linker writes them for an address of code.
+ * Reads an encoded pointer at address `address`. Pointers that are indirect, or relative to text,
+ * data or function, make the cursor bad, because no linker writes them for an address of code.
  */
 CFI_INLINE uint64_t cfi_bytes_pointer(struct cfi_bytes *b, uint8_t encoding, uint64_t address)
 {

@@ -18,10 +18,10 @@
 #define CFI_CODE_ALIGN_MAX 255 /* machines have 1, 2 or 4 */
 
 struct cfi_entry {
-	size_t at, next;       /* offsets of it and of the one after it, in the section */
+	size_t at, next;       /* offsets of this entry and the next, in the section */
 	bool common;	       /* a CIE */
 	uint64_t cie;	       /* of an FDE: offset of its CIE; CFI_NO_CIE: outside the section */
-	struct cfi_bytes body; /* what comes after the id */
+	struct cfi_bytes body; /* the bytes after the id */
 };
 
 struct cfi_cie {
@@ -40,16 +40,18 @@ struct cfi_fde {
 	struct cfi_bytes program;
 };
 
-/* Reads the entry at `at`, which is below s->bytes. False when it reaches beyond the section. */
+/*
+ * Reads the entry at `at`, which is below s->bytes. Returns false if it extends beyond the section.
+ */
 bool cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *ret_entry);
 
 /*
- * Reads the CIE at offset `at`; false when there is none, or it is malformed or has an unknown
- * version or augmentation.
+ * Reads the CIE at offset `at`. Returns false if there is none, or if it is malformed or has an
+ * unknown version or augmentation.
  */
 bool cfi_entry_cie(const struct cfi_section *s, uint64_t at, struct cfi_cie *ret_cie);
 
-/* Reads an FDE of the CIE `cie`; false when it is malformed. */
+/* Reads an FDE of the CIE `cie`. Returns false if it is malformed. */
 bool cfi_entry_fde(const struct cfi_section *s, const struct cfi_entry *entry,
 		   const struct cfi_cie *cie, struct cfi_fde *ret_fde);
 

@@ -28,16 +28,16 @@ struct cfi_value {
 };
 
 /*
- * Turns an expression into a form. `with_cfa`: the CFA is on the stack at the start, as for the
- * expression of a register. False when the expression is malformed, too long or of another form.
+ * Turns an expression into a form. `with_cfa`: the CFA is on the stack at the start, as for a
+ * register's expression. Returns false if the expression is malformed, too long or of another form.
  */
 bool cfi_expression_value(const uint8_t *expression, size_t bytes, bool with_cfa,
 			  struct cfi_value *ret_value);
 
 /*
  * Recognises the expressions that linkers write for procedure linkage tables: sp + *ret_base, and 8
- * more from byte *ret_limit of a 16-byte slot on, where the slot has pushed its number (binutils,
- * bfd/elfxx-x86.c). False for any other expression.
+ * more from byte *ret_limit of a 16-byte slot on, after the slot has pushed its number (binutils,
+ * bfd/elfxx-x86.c). Returns false for any other expression.
  */
 bool cfi_expression_plt(const uint8_t *expression, size_t bytes, int64_t *ret_base,
 			uint8_t *ret_limit);

@@ -14,11 +14,11 @@
 #define CFI_INFLATE_MAX (32u << 20) /* bytes of a section, compressed or not */
 
 /*
- * Reads the whole of section `s` of `e`, which is compressed as by SHF_COMPRESSED (gABI chapter 4),
- * or as by its name .zdebug_* ("ZLIB" and a length, binutils and Go before 1.19). 0 with *ret_data,
- * the caller's to free; -EFBIG (the section, or the length that it claims, exceeds
- * CFI_INFLATE_MAX); -EPROTONOSUPPORT (compressed by another method than zlib's, such as zstd);
- * -EBADMSG (it is broken, or has another length than it claims); -ENOMEM; -errno of pread(2).
+ * Reads the whole section `s` of `e`, which is compressed by SHF_COMPRESSED (gABI chapter 4), or,
+ * with a name .zdebug_*, by its content ("ZLIB" and a length, binutils and Go before 1.19). Returns
+ * 0 and *ret_data, which the caller frees; -EFBIG (the section, or the length that it declares,
+ * exceeds CFI_INFLATE_MAX); -EPROTONOSUPPORT (compressed by another method than zlib's, such as
+ * zstd); -EBADMSG (corrupt, or of another length than declared); -ENOMEM; -errno of pread(2).
  */
 int cfi_inflate(const struct elf_reader *e, const Elf64_Shdr *s, uint8_t **ret_data,
 		size_t *ret_bytes);

@@ -40,10 +40,10 @@ enum cfi_kind {
 	CFI_UNSET = 0, /* not mentioned */
 	CFI_SAME,
 	CFI_UNDEFINED,
-	CFI_OFFSET,	      /* saved at CFA + offset; of the CFA: register + offset */
+	CFI_OFFSET,	      /* saved at CFA + offset; for the CFA: register + offset */
 	CFI_VALUE_OFFSET,     /* is CFA + offset */
 	CFI_REGISTER,	      /* in another register */
-	CFI_EXPRESSION,	      /* saved at that place; of the CFA: its value */
+	CFI_EXPRESSION,	      /* saved at the expression's address; for the CFA: its value */
 	CFI_VALUE_EXPRESSION, /* is the expression's value */
 };
 
@@ -70,23 +70,23 @@ struct cfi_program {
 	const struct cfi_state *initial; /* after the CIE's instructions; restore returns to it */
 	struct cfi_bytes code;
 	struct cfi_state state;
-	uint64_t from, to; /* the addresses for which the state holds */
+	uint64_t from, to; /* the address range in which the state is valid */
 	uint64_t steps;	   /* bytes of instructions run, over all runs */
 	bool changed;	   /* the state has changed since the caller set this to false */
 	unsigned int depth;
 	struct cfi_state remembered[CFI_REMEMBER_MAX];
 };
 
-/* Prepares a run from address `from` on, in state `initial`. Does not reset p->steps. */
+/* Prepares a run from address `from`, in state `initial`. Does not reset p->steps. */
 void cfi_program_start(struct cfi_program *p, const struct cfi_section *section,
 		       const struct cfi_cie *cie, const struct cfi_state *initial,
 		       struct cfi_bytes code, uint64_t from);
 
 /*
- * Runs until the address advances. 1: the state holds for addresses from p->from to before p->to;
- * call again. 0: the program has ended; the state holds from p->from on. -EBADMSG (malformed, or an
- * unknown instruction), -E2BIG (more than CFI_REMEMBER_MAX remembered states): there is no state
- * from p->from on.
+ * Runs until the address advances. Returns 1: the state is valid from p->from to before p->to; call
+ * again. Returns 0: the program has ended; the state is valid from p->from on. Returns -EBADMSG
+ * (malformed, or an unknown instruction) or -E2BIG (more than CFI_REMEMBER_MAX remembered states):
+ * there is no state from p->from on.
  */
 int cfi_program_next(struct cfi_program *p);
 

@@ -11,13 +11,13 @@
  * Makes the rule for a state; `signal`: its frame is a signal frame. Returns CFI_LOSS_NONE with the
  * rule, or CFI_LOSS_FRAME_POINTER with a rule that has UNWIND_FP_UNKNOWN. On any other loss the
  * state needs UNWIND_RULE_UNSUPPORTED, and *ret_rule is not set. An undefined return address gives
- * the rule UNWIND_RULE_END, whatever the rest of the state is.
+ * the rule UNWIND_RULE_END, regardless of the rest of the state.
  */
 enum cfi_loss cfi_rule_of(const struct cfi_state *state, bool signal, struct unwind_rule *ret_rule);
 
 /*
- * As cfi_rule_of, for nearly all states: not a signal frame, and without the special cases. False:
- * call cfi_rule_of. Inline, because it is called for every row.
+ * Does the same as cfi_rule_of for nearly all states: not a signal frame, and no special cases.
+ * Returns false otherwise: call cfi_rule_of. Inline, because it is called for every row.
  */
 static inline bool cfi_rule_plain(const struct cfi_state *s, struct unwind_rule *ret_rule)
 {

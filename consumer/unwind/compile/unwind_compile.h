@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_compile.h: compiles a file's call frame information into rows and rules. The file is
- * foreign and may be hostile: it is read by pread(2), every count has a limit, and no file costs
+ * untrusted and may be hostile: it is read by pread(2), every count has a limit, and no file costs
  * more than running UNWIND_STEPS_MAX bytes of instructions. Fuzzed (tests/fuzz/unwind/unwind.c),
  * compared with libdw (tests/unit/consumer/unwind/libdw.c).
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_fdes.h: the list of a file's FDEs, sorted by address before they are run. It holds of each
- * only its start and its offset: a large file has 80,000, and reading one again costs less than
+ * unwind_fdes.h: the list of a file's FDEs, sorted by address before they are run. It holds only
+ * the start and the offset of each: a large file has 80,000, and reading one again costs less than
  * moving more data.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_FDES_H
@@ -20,7 +20,7 @@ struct unwind_fdes {
 	size_t count, space;
 };
 
-/* Makes room for one more. 0; -E2BIG beyond UNWIND_ENTRIES_MAX; -ENOMEM. */
+/* Makes space for one more. Returns 0; -E2BIG beyond UNWIND_ENTRIES_MAX; -ENOMEM. */
 int unwind_fdes_grow(struct unwind_fdes *f);
 
 /* Appends an item. Errors as unwind_fdes_grow. Inline, because it is called for every function. */
@@ -37,7 +37,7 @@ static inline int unwind_fdes_push(struct unwind_fdes *f, struct unwind_fde item
 	return 0;
 }
 
-/* Sorts by start; items with the same start keep their order. 0, -ENOMEM. */
+/* Sorts by start; items with equal starts keep their order. Returns 0 or -ENOMEM. */
 int unwind_fdes_sort(struct unwind_fdes *f);
 void unwind_fdes_done(struct unwind_fdes *f);
 

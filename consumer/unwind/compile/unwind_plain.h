@@ -3,8 +3,8 @@
  * unwind_plain.h: runs the instructions of one function and makes its rows, as cfi_program.h and
  * cfi_rule.h do, for the instructions of nearly all functions: the frame address is an offset from
  * sp or fp, the return address is at CFA - 8, and fp is unchanged or saved in the frame. The state
- * is then a rule all the time, and a step costs a few machine instructions. It refuses any other
- * function, which the caller gives to cfi_program.h and cfi_rule.h.
+ * is then always a rule, and a step costs a few machine instructions. It refuses any other
+ * function, which the caller passes to cfi_program.h and cfi_rule.h.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_PLAIN_H
 #define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_PLAIN_H
@@ -17,15 +17,15 @@
 #include "consumer/unwind/compile/unwind_rules.h"
 #include "consumer/unwind/compile/unwind_table.h"
 
-/* What of a CIE the functions below need. */
+/* The parts of a CIE that the functions below need. */
 struct unwind_plain {
 	struct unwind_rule initial; /* the state after its instructions */
 	int32_t data_align;
 };
 
 /*
- * Whether unwind_plain_run may run functions of this CIE. `initial` is the state after its
- * instructions.
+ * Returns whether unwind_plain_run may run functions of this CIE; sets *ret_plain. `initial` is the
+ * state after its instructions.
  */
 bool unwind_plain_of(const struct cfi_cie *cie, const struct cfi_state *initial,
 		     struct unwind_plain *ret_plain);
@@ -40,9 +40,9 @@ struct unwind_plain_text {
 };
 
 /*
- * Appends the function's rows to `table` and its rules to `rules` (at most `limit` in all). 1:
- * done. 0: the function is not plain; no row was appended, and the rules that were added are those
- * that the full run will need too. In both cases adds the bytes of instructions run to *steps.
+ * Appends the function's rows to `table` and its rules to `rules` (at most `limit` in all). Returns
+ * 1: done. Returns 0: the function is not plain; no row was appended, and the full run will need
+ * the rules that were added. In both cases adds the bytes of instructions run to *steps. Returns
  * -ENOSPC, -ENOMEM as unwind_rules_add and unwind_table_grow.
  */
 int unwind_plain_run(const struct unwind_plain *plain, const struct unwind_plain_text *text,

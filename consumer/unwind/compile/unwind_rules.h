@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_rules.h: the dictionary of rules that all files share. It only grows, so that a row which
- * the kernel side reads never changes its meaning; the rules of a failed compilation are taken back
+ * the kernel side reads never changes its meaning; the rules of a failed compilation are removed
  * before the kernel side can see them. Thousands of files need a few thousand rules.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_RULES_H
@@ -12,7 +12,7 @@
 
 #include "shared/abi/unwind_abi.h"
 
-#define UNWIND_FILE_RULES_MAX 2048 /* of one file, against a hostile one */
+#define UNWIND_FILE_RULES_MAX 2048 /* of one file, as defence against a hostile one */
 
 struct unwind_rules {
 	struct unwind_rule *rules; /* owned */
@@ -28,7 +28,7 @@ int unwind_rules_init(struct unwind_rules *r);
 void unwind_rules_done(struct unwind_rules *r);
 
 /*
- * Finds or adds `rule` and writes its index. 0; -ENOSPC beyond `limit` rules in all (at most
+ * Finds or adds `rule` and sets *ret_index. Returns 0; -ENOSPC beyond `limit` rules in all (at most
  * UNWIND_RULES_MAX); -ENOMEM.
  */
 int unwind_rules_add(struct unwind_rules *r, struct unwind_rule rule, uint32_t limit,
@@ -36,7 +36,7 @@ int unwind_rules_add(struct unwind_rules *r, struct unwind_rule rule, uint32_t l
 
 #define UNWIND_RULES_SLOTS (2 * UNWIND_RULES_MAX) /* a power of two, never more than half full */
 
-/* Returns the slot that holds `rule`, or the empty slot where it belongs. */
+/* Returns the slot that holds `rule`, or the empty slot for it. */
 static inline uint32_t unwind_rules_slot(const struct unwind_rules *r, struct unwind_rule rule)
 {
 	uint64_t word, other;
@@ -53,8 +53,8 @@ static inline uint32_t unwind_rules_slot(const struct unwind_rules *r, struct un
 }
 
 /*
- * As unwind_rules_add, fast when the rule is already there, as it nearly always is. Inline, because
- * it is called for every row.
+ * Does the same as unwind_rules_add, and is fast if the rule already exists, the usual case.
+ * Inline, because it is called for every row.
  */
 static inline int unwind_rules_index(struct unwind_rules *r, struct unwind_rule rule,
 				     uint32_t limit, uint16_t *ret_index)

@@ -2,7 +2,7 @@
 /*
  * unwind_table.h: the rows of one file and their page index, in the form of
  * shared/abi/unwind_abi.h. The compiler appends rows by ascending address and then finishes the
- * table, which does not change any more.
+ * table, which no longer changes.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_TABLE_H
 #define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_TABLE_H
@@ -13,15 +13,15 @@
 #include "consumer/unwind/cfi/cfi_loss.h"
 #include "shared/abi/unwind_abi.h"
 
-/* What a compilation counted. */
+/* Counts of a compilation. */
 struct unwind_counts {
 	uint32_t entries;		/* FDEs that became rows */
 	uint32_t states;		/* rows before equal neighbours were merged */
-	uint32_t followed;		/* functions without an FDE that unwind_scan.h understood */
+	uint32_t followed;		/* functions without an FDE that unwind_scan.h handled */
 	uint32_t rules;			/* added to the dictionary by this file */
 	uint64_t steps;			/* bytes of instructions run, and of CIEs */
 	uint64_t text_bytes;		/* covered by rows */
-	uint64_t unsupported_bytes;	/* of those, with UNWIND_RULE_UNSUPPORTED */
+	uint64_t unsupported_bytes;	/* part of text_bytes with UNWIND_RULE_UNSUPPORTED */
 	uint32_t lost[CFI_LOSS_COUNT_]; /* states or entries, by enum cfi_loss */
 };
 
@@ -34,7 +34,10 @@ struct unwind_table {
 	struct unwind_counts counts;
 };
 
-/* Makes room for `rows` more rows, at least 1. 0; -EOVERFLOW beyond UNWIND_ROWS_MAX; -ENOMEM. */
+/*
+ * Makes space for `rows` more rows, at least 1. Returns 0; -EOVERFLOW beyond UNWIND_ROWS_MAX;
+ * -ENOMEM.
+ */
 int unwind_table_grow(struct unwind_table *t, uint32_t rows);
 
 /*
@@ -59,8 +62,8 @@ static inline int unwind_table_push(struct unwind_table *t, uint32_t pc, uint16_
 }
 
 /*
- * Builds the page index, counts bytes and returns spare memory. The table has at least one row. 0,
- * -ENOMEM.
+ * Builds the page index, counts bytes and frees spare memory. The table has at least one row.
+ * Returns 0 or -ENOMEM.
  */
 int unwind_table_finish(struct unwind_table *t);
 void unwind_table_done(struct unwind_table *t);

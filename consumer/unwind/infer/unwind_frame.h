@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unwind_frame.h: tracks where a function's frame is from instruction to instruction. */
+/* unwind_frame.h: tracks the position of a function's frame from instruction to instruction. */
 #ifndef TROCAR_CONSUMER_UNWIND_INFER_UNWIND_FRAME_H
 #define TROCAR_CONSUMER_UNWIND_INFER_UNWIND_FRAME_H
 
@@ -13,7 +13,7 @@
 
 enum unwind_frame_kind {
 	UNWIND_FRAME_NORMAL,
-	UNWIND_FRAME_LOST,   /* the way to the caller is unknown */
+	UNWIND_FRAME_LOST,   /* the position of the caller's frame is unknown */
 	UNWIND_FRAME_END,    /* the function has no caller */
 	UNWIND_FRAME_SIGNAL, /* a signal frame, which the kernel made */
 };
@@ -23,16 +23,13 @@ struct unwind_frame {
 	uint8_t kind, fp, sp_known, fp_known;
 	int32_t sp;    /* the frame address minus sp, if it is known */
 	int32_t base;  /* the frame address minus fp, if fp points into the frame */
-	int32_t saved; /* where the caller's fp is, relative to the frame address */
+	int32_t saved; /* offset of the saved caller's fp from the frame address */
 };
 
-/*
- * Changes `f` into the frame after an instruction. An instruction that leads elsewhere changes
- * nothing.
- */
+/* Changes `f` into the frame after an instruction. A jump changes nothing. */
 void unwind_frame_apply(struct unwind_frame *f, const struct x86_insn *insn);
 
-/* Whether `f` is the frame of a function that has just begun, or is about to return. */
+/* Returns whether `f` is the frame of a function that has just begun, or is about to return. */
 bool unwind_frame_entry(const struct unwind_frame *f);
 
 /* Returns the rule of shared/abi/unwind_abi.h that describes the same frame. */

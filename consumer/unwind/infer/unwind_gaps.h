@@ -10,10 +10,10 @@
 /*
  * Puts rows into the gaps of `table`: the text of executable segments where its rule is
  * UNWIND_RULE_NONE. Does so only if the file's entry point is in a gap, because startup code
- * without call frame information means a C library without it, musl's. Does nothing when the gaps
- * have more than UNWIND_SCAN_MAX bytes in all, because such a file is a runtime with stack layouts
- * of its own. The table ends with UNWIND_RULE_NONE, before and after. 0; errors as
- * unwind_scan_text, elf_reader_at and elf_reader_sections, and then the table is as before.
+ * without call frame information means a C library without it, musl's. Does nothing if the gaps
+ * have more than UNWIND_SCAN_MAX bytes in all, because such a file is a runtime with its own stack
+ * layouts. The table ends with UNWIND_RULE_NONE, before and after. Returns 0, or the errors of
+ * unwind_scan_text, elf_reader_at and elf_reader_sections, after which the table is unchanged.
  */
 int unwind_gaps_fill(struct elf_reader *elf, struct unwind_rules *rules, uint32_t limit,
 		     struct unwind_table *table);

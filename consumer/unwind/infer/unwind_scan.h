@@ -2,8 +2,8 @@
 /*
  * unwind_scan.h: makes rows for text without call frame information, such as musl's C library, by
  * following its instructions. It follows a function from its first byte along every branch. A
- * function gets rows only when all of its instructions are known, all ways to an instruction agree
- * where the frame is, and it returns with the stack as it was. Any other function gets none:
+ * function gets rows only if all of its instructions are known, all paths to an instruction agree
+ * on the frame's position, and it returns with an unchanged stack. Any other function gets none:
  * nothing is guessed.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_INFER_UNWIND_SCAN_H
@@ -23,23 +23,24 @@ struct unwind_scan {
 	uint32_t bytes;		   /* of the text, at most UNWIND_SCAN_MAX */
 	uint32_t pc;		   /* of the text's first byte, minus the table's base */
 	uint32_t entry;		   /* offset of the file's entry point, or UNWIND_SCAN_NONE */
-	const uint32_t *functions; /* borrowed; pcs where functions are known to begin, or NULL */
+	const uint32_t *functions; /* borrowed; known begins of functions as pcs, or NULL */
 	size_t function_count;
 };
 
-#define UNWIND_SCAN_TARGETS(bytes) ((bytes) / 5 + 1) /* most targets in so much text */
+#define UNWIND_SCAN_TARGETS(bytes) ((bytes) / 5 + 1) /* maximum of targets in a text of this size \
+						      */
 
 /*
  * Finds the pcs that the text calls or takes the address of, and writes them to ret_pcs, which has
- * room for UNWIND_SCAN_TARGETS. Returns how many. Functions begin there; a pc may be outside the
- * text.
+ * space for UNWIND_SCAN_TARGETS. Returns their number. Functions begin there; a pc may be outside
+ * the text.
  */
 size_t unwind_scan_targets(const struct unwind_scan *scan, uint32_t *ret_pcs);
 
 /*
  * Appends rows for the text to `table`, with UNWIND_RULE_NONE where nothing is known; the last
- * row's pc may be the end of the text. Adds the number of functions that were understood to
- * *functions. 0; -ENOSPC, -ENOMEM, -EOVERFLOW as unwind_rules_add and unwind_table_push.
+ * row's pc may be the end of the text. Adds the number of functions with rows to *functions.
+ * Returns 0; -ENOSPC, -ENOMEM, -EOVERFLOW as unwind_rules_add and unwind_table_push.
  */
 int unwind_scan_text(const struct unwind_scan *scan, struct unwind_rules *rules, uint32_t limit,
 		     struct unwind_table *table, uint32_t *functions);

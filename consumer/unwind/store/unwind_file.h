@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_file.h: describes a mapped file for the unwinder: its rows, and where in a process they
- * apply.
+ * unwind_file.h: describes a mapped file for the unwinder: its rows, and the addresses in a process
+ * to which they apply.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILE_H
 #define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILE_H
@@ -11,7 +11,7 @@
 #include "consumer/symbols/symbols.h"
 #include "consumer/unwind/compile/unwind_compile.h"
 
-#define UNWIND_SEGMENTS_MAX 8 /* executable segments of a file that are kept: linkers make one */
+#define UNWIND_SEGMENTS_MAX 8 /* executable segments kept per file: linkers make one */
 
 /* An executable segment: bytes [offset, offset + bytes) of the file are at address offset + bias.
  */
@@ -25,7 +25,7 @@ struct unwind_layout {
 	bool fixed; /* the program runs at the addresses of its file (ET_EXEC) */
 	uint8_t build_id[BUILD_ID_BYTES_MAX];
 	uint8_t build_id_bytes; /* 0: none */
-	uint64_t digest; /* of the sections that rows are made from (elf_digest.h); 0: not known */
+	uint64_t digest; /* of the sections that rows are made from (elf_digest.h); 0: unknown */
 };
 
 /*
@@ -41,23 +41,23 @@ int unwind_file_machine(uint16_t machine, uint16_t own);
 int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout);
 
 /*
- * Computes where the file's address 0 is in a process that maps the file from `offset` on at
- * `start`. Of two segments that share a page of the file the mapping is of the one that begins
- * there. 0; -ENOENT when no executable segment holds the offset; -ENOTUNIQ when two that begin in
- * the same page would give different answers.
+ * Computes the address of the file's address 0 in a process that maps the file from `offset` on at
+ * `start`. If two segments share a page of the file, the mapping is of the segment that begins
+ * there. Returns 0; -ENOENT if no executable segment has the offset; -ENOTUNIQ if two that begin in
+ * the same page would give different results.
  */
 int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
 		     uint64_t *ret_bias);
 
 /*
- * Returns the stable word for why a file has no rows, from the -errno of unwind_file_layout or
- * unwind_compile; -ESTALE: it is not the mapped file.
+ * Returns the stable word for the reason that a file has no rows, from the -errno of
+ * unwind_file_layout or unwind_compile; -ESTALE: it is not the mapped file.
  */
 const char *unwind_file_why(int error);
 
 /*
- * Returns a sentence for people about such a word, or about one of reasons.def, why the file could
- * not be opened; NULL when there is no such word.
+ * Returns a sentence for people about such a word, or about a word of reasons.def (the file could
+ * not be opened); NULL if there is no such word.
  */
 const char *unwind_file_help(const char *why);
 

@@ -22,7 +22,7 @@ struct wanted {
 	const char *why;
 	uint64_t failed_ns;
 	bool known;	  /* the kernel had reported the build-id when the attempt began */
-	uint32_t lacking; /* elements for which there was no room */
+	uint32_t lacking; /* elements that did not fit */
 	uint64_t freed;	  /* value of `freed` in struct unwind_files at the failure */
 };
 
@@ -40,12 +40,12 @@ struct unwind_files {
 	struct idmap by_module;
 	struct wanted *first, *last; /* queue of files to compile */
 	uint64_t grace_asked, grace_passed;
-	uint64_t freed; /* grows when rows were released to make room */
+	uint64_t freed; /* grows when rows were released to make space */
 	struct unwind_files_stats stats;
 	/* ---- used by the unwinder thread only */
 	struct unwind_rules rules;
-	uint32_t rules_told; /* how many of them are in the map */
-	uint32_t lacking;    /* elements of the last table that found no room */
+	uint32_t rules_told; /* number of rules already in the map */
+	uint32_t lacking;    /* elements of the last table, if it did not fit */
 };
 
 #endif

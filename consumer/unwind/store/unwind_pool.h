@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_pool.h: counts which elements of the pool, from which the kernel side reads rows, are
- * taken. It keeps the account only; the caller decides when elements may be given back. One thread
- * at a time.
+ * unwind_pool.h: tracks which elements of the pool, from which the kernel side reads rows, are in
+ * use. It only keeps the account; the caller decides when elements may be returned. One thread at a
+ * time.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_POOL_H
 #define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_POOL_H
@@ -16,7 +16,7 @@ struct unwind_extent {
 };
 
 struct unwind_pool {
-	struct unwind_extent *free; /* owned; ascending, with taken elements between each two */
+	struct unwind_extent *free; /* owned; ascending, with used elements between any two */
 	size_t count, space;
 	uint32_t size, used; /* elements */
 };
@@ -25,10 +25,14 @@ struct unwind_pool {
 int unwind_pool_init(struct unwind_pool *p, uint32_t size);
 void unwind_pool_done(struct unwind_pool *p);
 
-/* Takes `count` elements, at least one, from the lowest place with room. 0, -ENOSPC. */
+/*
+ * Takes `count` elements, at least one, from the lowest position with space. Returns 0 or -ENOSPC.
+ */
 int unwind_pool_take(struct unwind_pool *p, uint32_t count, uint32_t *ret_first);
 
-/* Gives back the elements of one unwind_pool_take. 0; -ENOMEM: they stay taken. */
+/*
+ * Returns the elements of one unwind_pool_take to the pool. Returns 0; -ENOMEM: they stay in use.
+ */
 int unwind_pool_give(struct unwind_pool *p, uint32_t first, uint32_t count);
 
 #endif
