@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * captured.h: the cgroups that running sessions capture, for modules that must not take resources
- * from a session. It knows no session. Main thread only.
+ * from a session. Independent of sessions. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CAPTURED_H
 #define TROCAR_CONSUMER_CGROUP_CAPTURED_H
@@ -27,14 +27,14 @@ struct captured {
 int captured_add(struct captured *c, uint64_t cgroup_id, const char *path);
 
 /*
- * Removes the element that captured_add added with this very pointer `path`; does nothing when
- * there is none.
+ * Removes the element that captured_add added with the same pointer `path`; does nothing if there
+ * is none.
  */
 void captured_remove(struct captured *c, const char *path);
 
 /*
- * Whether a running session captures the cgroup: its id was added, or `path` (NULL: not known) is
- * the path of one that was added or lies below it.
+ * Returns whether a running session captures the cgroup: its id was added, or `path` (NULL:
+ * unknown) is that of an added cgroup or below it.
  */
 bool captured_holds(const struct captured *c, uint64_t cgroup_id, const char *path);
 

@@ -2,7 +2,7 @@
 /*
  * cgroups.h: finds the path of a cgroup by its id (its inode number in cgroup2), without privilege:
  * in a cache, then in /proc/PID/cgroup of a process known to be in it, then by a walk of the
- * hierarchy, which goes on over turns of the main loop (cgroups_look.h). Main thread only.
+ * hierarchy, which takes several iterations of the main loop (cgroups_look.h). Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CGROUPS_H
 #define TROCAR_CONSUMER_CGROUP_CGROUPS_H
@@ -24,51 +24,52 @@ struct cgroups {
 	int mount_fd;	   /* O_PATH directory */
 	uint64_t root_id;
 	struct idmap known;	     /* id -> struct cgroup *, owned */
-	uint64_t emptied;	     /* how often `known` was full and was emptied */
-	struct cgroups_look look;    /* for ids that are not known */
-	struct lookup_pool *lookups; /* owned; NULL: the main thread looks itself */
-	struct lookup_call *late;    /* walks of users' directories that came late */
+	uint64_t emptied;	     /* number of times that `known` was full and was emptied */
+	struct cgroups_look look;    /* searches for unknown ids */
+	struct lookup_pool *lookups; /* owned; NULL: the main thread makes the lookups itself */
+	struct lookup_call *late;    /* late walks of users' directories */
 	uint64_t listed_cpu_ns;	     /* CPU time of the threads that listed such directories */
-	/* What the consumer cannot see; cgroups_unseen.h reports it. */
-	struct cgroupfs_left left; /* of the last walk that was completed */
-	int walk_error;		   /* -errno of the last walk, 0 when it was completed */
-	struct cgroupfs_unread
-		unknown; /* watches with an occupancy that the last scan could not read */
+	/* The parts that the consumer cannot see; cgroups_unseen.h reports them. */
+	struct cgroupfs_left left;	/* of the last completed walk */
+	int walk_error;			/* -errno of the last walk, 0 if it was completed */
+	struct cgroupfs_unread unknown; /* watches whose occupancy the last scan could not read */
 };
 
 /* Opens the hierarchy mounted at `mount` (borrowed). 0 or -errno. */
 int cgroups_open(const char *mount, struct cgroups *ret_cgroups);
 
-/* Starts the threads that look into users' directories (before the system-call filter). 0 or
- * -errno. */
+/*
+ * Starts the threads that look into users' directories (before the system-call filter). Returns 0
+ * or -errno. End them with cgroups_done.
+ */
 int cgroups_start(struct cgroups *c);
 void cgroups_done(struct cgroups *c);
 
 /*
  * Returns the path of cgroup `id` below the mount ("/" for the root), borrowed until cgroups_forget
- * of that id; NULL when there is no such cgroup, or when the look for it has still to find it
+ * of that id. Returns NULL if there is no such cgroup, or if it is still being searched for
  * (cgroups_look_awaits). pid_hint is a process in it, or 0.
  */
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint);
 
 /*
- * As cgroups_path without a hint; *ret_container is the container that the path names. On NULL it
- * is not set.
+ * Like cgroups_path without a hint; sets *ret_container to the container in the path. If it returns
+ * NULL, *ret_container is not set.
  */
 const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *ret_container);
 
 /* Caches the path that an event reported. */
 void cgroups_learn(struct cgroups *c, uint64_t id, const char *path);
 
-/* Whether the path of the cgroup is in the cache. */
+/* Returns whether the path of the cgroup is in the cache. */
 bool cgroups_knows(const struct cgroups *c, uint64_t id);
 
-/* Drops the cgroup from the cache: it was removed. */
+/* Drops the cgroup from the cache, because it was removed. */
 void cgroups_forget(struct cgroups *c, uint64_t id);
 
 /*
- * Finds the id of the cgroup at `path` below the mount. 0 or -errno; -EBUSY when the owner of a
- * directory on the way makes the lookup wait too long, also for the two functions below and
+ * Finds the id of the cgroup at `path` below the mount. Returns 0 or -errno; -EBUSY if the owner of
+ * a directory on the way makes the lookup wait too long, also in the two functions below and in
  * cgroups_occupied.
  */
 int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id);
@@ -86,38 +87,39 @@ int cgroups_open_file(struct cgroups *c, const char *path, const char *file);
 #define CGROUP_OWNER_BYTES 520
 
 /*
- * Names the owner of the cgroup. That is the user of the first directory on its path that is not
- * root's ("uid 1000"): an administrator delegated the tree to him, so that all cgroups below are
- * his. When there is none, the owner is named by the first two levels
- * ("/system.slice/nginx.service"). The consumer looks it up again after CGROUP_OWNER_NS. False when
- * the cgroup is not known.
+ * Names the owner of the cgroup. This is the user of the first directory on its path that is not
+ * root's ("uid 1000"): an administrator delegated the tree to that user, so all cgroups below are
+ * the user's. Without such a directory, the first two levels name the owner
+ * ("/system.slice/nginx.service"). The consumer looks it up again after CGROUP_OWNER_NS. Returns
+ * false if the cgroup is unknown.
  */
 #define CGROUP_OWNER_NS 10000000000ULL
 bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 		   char owner[CGROUP_OWNER_BYTES]);
 
 /*
- * Whether a directory on the way to `path` belongs to a user: *ret_stat is of the first one, and
- * its path is the first *bytes bytes of `path`. False: so many bytes are of directories that are
- * root's. Before, *bytes is how many are known to be; 0: none.
+ * Returns whether a directory on the way to `path` belongs to a user: *ret_stat is of the first
+ * one, and its path is the first *bytes bytes of `path`. If false, *bytes bytes of the path are
+ * root's directories. On entry, *bytes is the length known to be root's; 0: none.
  */
 bool cgroups_delegated(struct cgroups *c, const char *path, struct stat *ret_stat, size_t *bytes);
 
 /*
- * Whether there are processes in this very cgroup (in a threaded cgroup: threads): 1, or 0 when
- * there are none or it was removed. -errno when the file could not be read: the cgroup may be
+ * Returns 1 if processes are in this cgroup itself (in a threaded cgroup: threads), and 0 if there
+ * are none or it was removed. Returns -errno if the file could not be read: the cgroup may be
  * occupied.
  */
 int cgroups_occupied(struct cgroups *c, const char *path);
 
 /*
- * The same for this cgroup and all below it, from its cgroup.events: the kernel reports that a
- * cgroup is empty when all of these are.
+ * Does the same for this cgroup and all below it, from its cgroup.events: the kernel reports a
+ * cgroup as empty if all of these are.
  */
 int cgroups_populated(struct cgroups *c, const char *path);
 
 /*
- * Call after the walk of a process scan: frees the late walks, after all their results were used.
+ * Call after the walk of a process scan, when all results of the late walks were used: frees the
+ * late walks.
  */
 void cgroup_lookup_walked(struct cgroups *c);
 

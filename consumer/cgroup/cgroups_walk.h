@@ -13,16 +13,17 @@ struct cgroups_walk;
 
 /*
  * Begins a walk, which calls `found` for each cgroup as cgroupfs_walk does. cgroups_walk_free
- * releases it, also before its end. 0, the value of `found` for the root, or -errno of the root.
+ * releases it, also before its end. Returns 0, the value of `found` for the root, or -errno of the
+ * root.
  */
 int cgroups_walk_new(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
 		     void *context, struct cgroups_walk **ret_walk);
 void cgroups_walk_free(struct cgroups_walk *w);
 
 /*
- * Goes on until `until_ns` (clock_mono_ns). 1: there is more, or a thread is not back; 0: the walk
- * has come to its end, and the left-out directories are kept for cgroups_unseen.h; otherwise the
- * value of `found`, or -errno of the root.
+ * Continues until `until_ns` (clock_mono_ns). Returns 1 if there is more, or a thread has not
+ * finished. Returns 0 at the end of the walk; the omitted directories are kept for
+ * cgroups_unseen.h. Otherwise returns the value of `found`, or -errno of the root.
  */
 int cgroups_walk_step(struct cgroups_walk *w, uint64_t until_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * delegated.h: finds the directory that an administrator handed to a user, for cgroups below it.
- * The user can make any number of cgroups there, so sums by cgroup hide the user's time: the
- * directory is the unit to add up by. Main thread only.
+ * delegated.h: finds the directory that an administrator delegated to a user, for cgroups below it.
+ * The user can make any number of cgroups there, so sums by cgroup hide the user's time: times are
+ * added up by directory instead. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_DELEGATED_H
 #define TROCAR_CONSUMER_CGROUP_DELEGATED_H
@@ -21,17 +21,18 @@ struct delegated {
 	uint32_t uid;
 };
 
-/* Those that have been found, for as long as a report takes to make. All 0 before. */
+/* The directories found while one report is made. All 0 before. */
 struct delegated_list {
 	struct delegated *items; /* owned */
 	size_t count;
-	char *roots; /* owned; the last directory found to be root's all the way; NULL: none */
+	char *roots; /* owned; the last directory found to be root's along the whole path; NULL:
+			none */
 };
 
 /*
- * Returns the number of the directory of `path` in the list, plus 1. 0: the path is root's all the
- * way, the way does not exist any more, or there is no room in the list. The directories above
- * siblings are looked up once.
+ * Returns the number of the directory of `path` in the list, plus 1. Returns 0 if the whole path is
+ * root's, if it no longer exists, or if the list is full. The directories above siblings are looked
+ * up once.
  */
 size_t delegated_find(struct delegated_list *list, struct cgroups *cgroups, const char *path);
 

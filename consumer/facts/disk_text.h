@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * disk_text.h: describes a block device: the devices below it and its mount points, for programs
- * and for persons. Paths that are too long are cut in the middle (path_text.h).
+ * and for people. Paths that are too long are cut in the middle (path_text.h).
  */
 #ifndef TROCAR_CONSUMER_FACTS_DISK_TEXT_H
 #define TROCAR_CONSUMER_FACTS_DISK_TEXT_H
@@ -15,22 +15,23 @@ struct jsonw;
 #define DISK_TEXT_MOUNTS 4  /* mount points of one device */
 
 /*
- * Writes `stack`, as many devices of it as half of the line has room for, and how many more there
- * are; and why no mount points are known. Nothing for a device that is not listed. `d` may be NULL.
+ * Writes `stack`, with as many devices as fit into half of the line, the number of omitted ones,
+ * and the reason if mount points are unknown. Writes nothing for a device that is not listed. `d`
+ * may be NULL.
  */
 void disk_text_write(const struct facts_disks *d, uint32_t major, uint32_t minor, struct jsonw *w);
 
-/* Writes the device alone, as one element of `stack`. Nothing where it is not listed. */
+/* Writes the device alone, as one element of `stack`. Writes nothing if it is not listed. */
 void disk_text_write_one(const struct facts_disks *d, uint32_t major, uint32_t minor,
 			 struct jsonw *w);
 
-/* Writes the device's name, or "8:0" where it is not listed. `d` may be NULL. */
+/* Writes the device's name, or "8:0" if it is not listed. `d` may be NULL. */
 void disk_text_name(const struct facts_disks *d, uint32_t major, uint32_t minor,
 		    char name[FACTS_DEVICES_BYTES]);
 
 /*
- * Writes its name and the place that a person knows: "dm-0 (vg0-data) at /srv", "vda at / and
- * /boot"; "8:0" where it is not listed. `d` may be NULL.
+ * Writes the device's name and a place that a person knows: "dm-0 (vg0-data) at /srv", "vda at /
+ * and /boot"; "8:0" if it is not listed. `d` may be NULL.
  */
 void disk_text_say(const struct facts_disks *d, uint32_t major, uint32_t minor,
 		   char text[DISK_TEXT_BYTES]);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * facts.h: the kernel's own counters of a cgroup at one moment: throttling, memory events,
- * refaults, swap, bytes to and from devices, pids, and the limits; and of the whole machine
- * (facts.def has all of it). Parses their texts; reads no file itself. Keeps plain numbers; any
- * thread.
+ * refaults, swap, bytes to and from devices, pids, and the limits; and those of the whole machine
+ * (facts.def lists all). Parses their texts; reads no file itself. Keeps plain numbers; any thread.
  */
 #ifndef TROCAR_CONSUMER_FACTS_FACTS_H
 #define TROCAR_CONSUMER_FACTS_FACTS_H
@@ -12,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FACTS_DEVICES  6	  /* of one cgroup; the rest is counted in devices_more */
+#define FACTS_DEVICES  6	  /* of one cgroup; the others are counted in devices_more */
 #define FACTS_NO_LIMIT UINT64_MAX /* a limit that is "max" or -1 */
 
 enum facts_source {
@@ -65,7 +64,7 @@ enum facts_shape { FACTS_KEYED, FACTS_WORDS, FACTS_NESTED, FACTS_ROWS, FACTS_LIM
 enum facts_depth { FACTS_CHEAP, FACTS_WHOLE, FACTS_LIMITS };
 enum facts_kind { FACTS_COUNTER, FACTS_GAUGE, FACTS_BOUND };
 
-/* Counters of a device, and the limits of the same. */
+/* A device's counters, and the limits of the same quantities. */
 enum facts_device_count {
 	FACTS_RBYTES,
 	FACTS_WBYTES,
@@ -92,10 +91,10 @@ struct fact_row {
 struct facts_device {
 	uint32_t major, minor;
 	uint64_t count[FACTS_DEVICE_COUNTS];
-	uint64_t limit[FACTS_DEVICE_COUNTS]; /* a second; FACTS_NO_LIMIT: none */
+	uint64_t limit[FACTS_DEVICE_COUNTS]; /* per second; FACTS_NO_LIMIT: no limit */
 };
 
-/* One reading. All zero: nothing was read. */
+/* One reading. All zero: no reading. */
 struct facts {
 	uint64_t time_ns; /* CLOCK_MONOTONIC, before the first file was read */
 	uint64_t has;	  /* a bit for each fact that is in `value` */
@@ -112,21 +111,24 @@ _Static_assert(FACT_COUNT_ <= 64 && FACTS_FILE_COUNT_ <= 64, "each has a bit");
 const struct facts_file_row *facts_file(enum facts_file file);
 const struct fact_row *facts_row(enum fact fact);
 const char *facts_source_name(enum facts_source source);
-/* The name of the source's controller in a v1 hierarchy; "" where it is no cgroup's. */
+/*
+ * Returns the name of the source's controller in a v1 hierarchy; "" if the source is not a
+ * cgroup's.
+ */
 const char *facts_source_controller(enum facts_source source);
-/* "rbytes", "wbytes", "rios", "wios". */
+/* Returns "rbytes", "wbytes", "rios" or "wios". */
 const char *facts_device_count_name(enum facts_device_count count);
 
-/* Whether a fact was read; *ret_value is set only then. */
+/* Returns whether a fact was read; sets *ret_value only then. */
 bool facts_get(const struct facts *f, enum fact fact, uint64_t *ret_value);
 
 /*
  * Returns a limit (a fact of kind BOUND), the CPU quota in thousandths of a percent of one CPU;
- * FACTS_NO_LIMIT where there is none or it was not read.
+ * FACTS_NO_LIMIT if there is none or it was not read.
  */
 uint64_t facts_limit(const struct facts *f, enum fact fact);
 
-/* Replaces the values of one source in *f by those in `from`; leaves the errors as they are. */
+/* Replaces the values of one source in *f by those in `from`; does not change the errors. */
 void facts_take_source(struct facts *f, const struct facts *from, enum facts_source source);
 
 /*

@@ -24,7 +24,7 @@ struct facts_devices {
 int facts_devices_parse(struct facts_devices *d, const char *text, size_t bytes);
 void facts_devices_done(struct facts_devices *d);
 
-/* Writes the device's name, or "8:0" where it has none. */
+/* Writes the device's name, or "8:0" if it has none. */
 void facts_devices_name(const struct facts_devices *d, uint32_t major, uint32_t minor,
 			char name[FACTS_DEVICES_BYTES]);
 

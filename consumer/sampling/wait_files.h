@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_files.h: the known facts about a file that a thread waits on: its path as seen by the
- * thread, the mount point of its file system, and its path there. Pure.
+ * wait_files.h: the known facts about a file that a thread waits on: its path as the thread sees
+ * it, the mount point of its file system, and its device and inode. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H
 #define TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H

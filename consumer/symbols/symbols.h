@@ -60,12 +60,11 @@ struct module {
 	uint64_t released_ns; /* last release of a mapping, or last frame by build-id */
 	/* ---- written by readers of mappings and samples; read under the table's lock */
 	struct module_place places[MODULE_PLACES];
-	uint32_t place_count;  /* places ever seen; the last is at (place_count - 1) % MODULE_PLACES
-				*/
-	bool build_id_known;   /* the kernel reported it, so the file must have it */
-	bool build_id_doubted; /* it then reported another, once */
-	bool retired;	       /* it did so again: no new reference to this module is made */
-	bool forgotten;	       /* nothing refers to it: symbols_sweep frees it */
+	uint32_t place_count;	 /* ever seen; the last is at (place_count - 1) % MODULE_PLACES */
+	bool build_id_known;	 /* the kernel reported it, so the file must have it */
+	bool build_id_doubted;	 /* it then reported another, once */
+	bool retired;		 /* it did so again: no new reference to this module is made */
+	bool forgotten;		 /* nothing refers to it: symbols_sweep frees it */
 	uint8_t build_id_misses; /* samples for which the kernel reported none */
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes; /* 0: the file has none, or it was not read */

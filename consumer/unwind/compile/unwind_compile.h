@@ -12,11 +12,9 @@
 #include "consumer/unwind/compile/unwind_table.h"
 #include "shared/elf/elf_symbols.h"
 
-#define UNWIND_ENTRIES_MAX (1u << 20) /* FDEs of one file */
-#define UNWIND_STEPS_MAX                                                                 \
-	(64u << 20)	    /* bytes of instructions run, and of CIEs read, for one file \
-			     */
-#define UNWIND_GAP_BYTES 64 /* a narrower gap between functions counts as padding of the first */
+#define UNWIND_ENTRIES_MAX (1u << 20)  /* FDEs of one file */
+#define UNWIND_STEPS_MAX   (64u << 20) /* bytes of instructions run and CIEs read, for one file */
+#define UNWIND_GAP_BYTES   64 /* a narrower gap between functions counts as padding of the first */
 
 /*
  * Compiles `image`, an ELF file of x86-64. 0; -ENODATA (no call frame information, or none for

@@ -26,7 +26,10 @@ struct unwind_frame {
 	int32_t saved; /* offset of the saved caller's fp from the frame address */
 };
 
-/* Changes `f` into the frame after an instruction. A jump changes nothing. */
+/*
+ * Changes `f` into the frame after an instruction. An instruction that transfers control changes
+ * nothing.
+ */
 void unwind_frame_apply(struct unwind_frame *f, const struct x86_insn *insn);
 
 /* Returns whether `f` is the frame of a function that has just begun, or is about to return. */

@@ -27,8 +27,7 @@ struct unwind_scan {
 	size_t function_count;
 };
 
-#define UNWIND_SCAN_TARGETS(bytes) ((bytes) / 5 + 1) /* maximum of targets in a text of this size \
-						      */
+#define UNWIND_SCAN_TARGETS(bytes) ((bytes) / 5 + 1) /* most targets in this much text */
 
 /*
  * Finds the pcs that the text calls or takes the address of, and writes them to ret_pcs, which has

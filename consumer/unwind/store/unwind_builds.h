@@ -14,8 +14,7 @@
 /* A build. Its index in the list is its number on the kernel side. */
 struct unwind_build {
 	bool live;
-	uint32_t epoch; /* grows when it is given up: a caller that remembers the number compares it
-			 */
+	uint32_t epoch; /* grows when it is evicted, for callers that remember the number */
 	uint32_t holds;
 	uint64_t used;		  /* sequence number of the last hold */
 	uint32_t first, elements; /* in the pool */

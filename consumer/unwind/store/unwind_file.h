@@ -13,7 +13,8 @@
 
 #define UNWIND_SEGMENTS_MAX 8 /* executable segments kept per file: linkers make one */
 
-/* An executable segment: bytes [offset, offset + bytes) of the file are at address offset + bias.
+/*
+ * An executable segment: bytes [offset, offset + bytes) of the file are at address offset + bias.
  */
 struct unwind_segment {
 	uint64_t offset, bytes, bias;

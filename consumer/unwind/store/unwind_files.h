@@ -48,8 +48,7 @@ struct unwind_files_stats {
 	size_t files, modules, failed;
 	uint64_t rows, compiled, compile_ns, evicted, graces;
 	uint32_t pool_used, pool_elements, rules;
-	bool membarrier; /* false: the kernel refuses membarrier(2), and a grace period is a fixed
-			    wait */
+	bool membarrier; /* false: the kernel refuses it, and a grace is a fixed wait */
 };
 
 /*
