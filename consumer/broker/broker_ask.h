@@ -11,8 +11,8 @@
 #include "shared/rules/rules.h"
 
 /*
- * Each makes its request. 0 with a descriptor that the caller owns, close-on-exec; -ENOTCONN
- * without a broker (not there, not in time, or of another version). When the broker refuses:
+ * Each makes its request. Returns 0 with a descriptor that the caller owns, close-on-exec;
+ * -ENOTCONN without a broker (not running, too late, or of another version). If the broker refuses:
  * -EACCES for a rule of the broker, or the kernel's own error. On failure *ret_why is the reason as
  * a sentence (static; `ret_why` may be NULL).
  */
@@ -26,8 +26,8 @@ int broker_ask_jit_map(struct broker_client *link, const struct process_key *pro
 		       const char **ret_why);
 
 /*
- * Asks for the programs of a signal; errors as above. Writes *ret_count descriptors to
- * fds[BROKER_DESCRIPTORS_MAX], one per row of probes.def of that signal.
+ * Asks for the programs of a signal; errors as for the requests above. Writes *ret_count
+ * descriptors to fds[BROKER_DESCRIPTORS_MAX], one per row of probes.def of that signal.
  */
 int broker_ask_signal(struct broker_client *link, uint32_t signal, int *fds, size_t *ret_count,
 		      const char **ret_why);

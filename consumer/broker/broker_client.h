@@ -5,13 +5,13 @@
  * fails at once, and the client connects again after BROKER_CLIENT_RETRY_NS at the earliest.
  *
  * A client is one connection that carries one request at a time. Any thread may call; it waits
- * until the call of another thread has returned. The main loop has a client of its own, and the
- * threads that ask for foreign files have another one, because the broker may take a second to
+ * until the call of another thread has returned. The main loop has its own client, and the threads
+ * that ask for files of other processes have another one, because the broker may take a second to
  * answer those.
  *
  * A call waits for its answer at most as long as the client's limit. Several calls in a row share
- * that limit. A late answer does not end the connection: until it comes every call fails at once;
- * then the client gives it to the next caller with the very same request.
+ * that limit. A late answer does not end the connection: until it arrives every call fails at once;
+ * then the client passes it to the next caller with an identical request.
  */
 #ifndef TROCAR_CONSUMER_BROKER_BROKER_CLIENT_H
 #define TROCAR_CONSUMER_BROKER_BROKER_CLIENT_H
@@ -31,24 +31,28 @@
 
 #define BROKER_CLIENT_GREET_MS 1000 /* before the loop runs */
 
-/* The consumer does not report an answer that is late for less than BROKER_CLIENT_GRACE_NS. When
- * it is late for BROKER_CLIENT_OWED_NS the client gives up the connection.
+/*
+ * The consumer does not report an answer that is less than BROKER_CLIENT_GRACE_NS late. After
+ * BROKER_CLIENT_OWED_NS the client closes the connection.
  */
 #define BROKER_CLIENT_GRACE_NS (1ULL * 1000000000)
 #define BROKER_CLIENT_OWED_NS  (10ULL * 1000000000)
 
-/* Shorter than the 5 s between two drains, so that each drain that finds something missing asks. */
+/*
+ * Shorter than the 5 s between two drains, so that each drain that finds something missing makes a
+ * request.
+ */
 #define BROKER_CLIENT_RETRY_NS (4ULL * 1000000000)
 
 struct broker_client;
 struct broker_client_brought;
 struct loop;
 
-/* How many requests ended in which way, for `trocar status`. */
+/* The number of requests by outcome, for `trocar status`. */
 struct broker_client_counts {
 	uint64_t granted[BROKER_COUNT_];
 	uint64_t refused[REFUSAL_COUNT_]; /* the broker's own counts are in its pin */
-	uint64_t unreachable;		  /* requests that found no broker, or no answer in time */
+	uint64_t unreachable; /* requests without a broker, or without an answer in time */
 };
 
 /*
@@ -62,16 +66,16 @@ void broker_client_free(struct broker_client *link);
 typedef void (*broker_client_call)(void *context);
 
 /*
- * Registers `call` with the loop. The client calls it when a late answer has come, and when it had
- * put off requests because the limit was used up and they may be made now. From here on only the
- * main thread uses the client; call broker_client_free before loop_free. 0 or -errno.
+ * Registers `call` with the loop. The client calls it when a late answer has arrived, and when
+ * requests that it postponed because the limit was used up may be made again. From here on only the
+ * main thread uses the client; call broker_client_free before loop_free. Returns 0 or -errno.
  */
 int broker_client_listen(struct broker_client *link, struct loop *loop, broker_client_call call,
 			 void *context);
 
 /*
- * Whether the last failure is temporary: it ends within BROKER_CLIENT_GRACE_NS, with the call that
- * broker_client_listen registered.
+ * Returns whether the last failure is temporary: it ends within BROKER_CLIENT_GRACE_NS, with the
+ * call registered by broker_client_listen.
  */
 bool broker_client_waits(struct broker_client *link);
 
@@ -82,15 +86,15 @@ bool broker_client_waits(struct broker_client *link);
 int broker_client_greet(struct broker_client *link, unsigned int wait_ms, const char **ret_why);
 
 /*
- * Makes a request (see broker_ask.h) of `bytes` bytes of `body`. The caller owns the descriptors
- * that come with the answer.
+ * Makes a request (see broker_ask.h) of `bytes` bytes of `body`. The caller owns the descriptors in
+ * *ret_brought.
  */
 int broker_client_ask(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
 		      struct broker_client_brought *ret_brought, const char **ret_why);
 
 /*
- * Whether the last request found a broker, or no request was made yet; when not, *ret_why is the
- * reason.
+ * Returns whether the last request found a broker, or no request was made yet; otherwise *ret_why
+ * is the reason.
  */
 bool broker_client_there(struct broker_client *link, const char **ret_why);
 

@@ -11,7 +11,7 @@
 
 #include "shared/broker/broker.h"
 
-/* The descriptors that came with an answer. */
+/* The descriptors received with an answer. */
 struct broker_client_brought {
 	int fds[BROKER_DESCRIPTORS_MAX];
 	size_t n;
@@ -27,21 +27,21 @@ int broker_client_wire_send(int fd, uint32_t request, uint32_t sequence, const v
 			    size_t bytes);
 
 /*
- * Waits until there is something to read, at most `wait_ms` (0: only looks). 0, -ETIMEDOUT or
- * -errno.
+ * Waits until there is something to read, at most `wait_ms` (0: only checks). Returns 0, -ETIMEDOUT
+ * or -errno.
  */
 int broker_client_wire_wait(int fd, unsigned int wait_ms);
 
 /*
- * Receives the answer to that request. 0 when the broker answered, whether it granted or refused;
- * the caller owns the descriptors. -EAGAIN: no answer yet; -ECONNRESET: the broker has exited;
- * -EBADMSG: the message does not answer that request, and none of its descriptors is left open.
+ * Receives the answer to that request. Returns 0 if the broker answered, whether it granted or
+ * refused; the caller owns the descriptors. -EAGAIN: no answer yet; -ECONNRESET: the broker has
+ * exited; -EBADMSG: the message does not answer that request, and all its descriptors are closed.
  */
 int broker_client_wire_receive(int fd, uint32_t request, uint32_t sequence,
 			       struct broker_answer *ret_answer,
 			       struct broker_client_brought *ret_brought);
 
-/* Returns a sentence with the reason for a missing answer, for an -errno of the functions above. */
+/* Return a sentence with the reason for a missing answer, for an -errno of the functions above. */
 const char *broker_client_wire_text(int r);
 const char *broker_client_wire_connect_text(int error);
 

@@ -13,7 +13,7 @@ struct loop;
 struct loop_source;
 
 /*
- * The loop calls this with the epoll events that are set. The function may remove sources, also its
+ * The loop calls this with the epoll events that are set. The function may remove sources, even its
  * own.
  */
 typedef void (*loop_call)(void *context, uint32_t events);
@@ -39,24 +39,23 @@ int loop_timer(struct loop *loop, loop_call call, void *context, struct loop_sou
 /* Sets the first expiry to first_ns from now (0 disarms), then every `every_ns` (0: once). */
 int loop_timer_set(struct loop_source *timer, uint64_t first_ns, uint64_t every_ns);
 
-/* Returns the number of the present turn; 0 before the first. */
+/* Returns the number of the current iteration; 0 before the first. */
 uint64_t loop_turn(const struct loop *loop);
 
-/* The longest among turns; the two need not be of one turn. */
+/* The longest of several iterations; the two maxima may be of different iterations. */
 struct loop_longest {
-	uint64_t turn_ns; /* from the return of epoll_wait(2) until every source it named was served
-			   */
+	uint64_t turn_ns; /* from the return of epoll_wait(2) until all its sources were served */
 	uint64_t own_ns;  /* without the main thread's waits for a CPU (cpu_wait.h) */
 	bool own_known;	  /* false: the kernel does not count its waits */
 };
 
 /*
- * Returns the longest turns of the loop since the last call. The turn that calls counts for the
- * next call.
+ * Returns the longest iterations of the loop since the last call. The iteration that calls counts
+ * for the next call.
  */
 struct loop_longest loop_longest_turn(struct loop *loop);
 
-/* The same of all turns that have ended since the loop was made. */
+/* Does the same for all iterations that have ended since the loop was made. */
 struct loop_longest loop_longest_ever(const struct loop *loop);
 
 /* Runs the loop until loop_stop is called. 0 or -errno. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * service_notify.h: reports the consumer's state to the service manager (sd_notify(3), by own code:
+ * service_notify.h: reports the consumer's state to the service manager (sd_notify(3), in own code:
  * one datagram socket). service_notify_open makes and connects the socket before the lock-down,
  * because the system-call filter forbids socket(2) and Landlock forbids connecting to abstract
  * sockets. Afterwards only sendto(2) is used. Without a service manager every call does nothing.
@@ -16,7 +16,7 @@
 
 /*
  * Longest wait for a service manager that does not read: shorter than the time that the rings can
- * hold.
+ * buffer.
  */
 #define SERVICE_NOTIFY_WAIT_MS 100
 

@@ -8,25 +8,24 @@
 #include <stdint.h>
 
 /*
- * Reads a map that holds no more than `room` elements into the arrays, which have room for them; an
- * array that is NULL is one for which there was no memory. Sets *ret_count. 0, -ENOMEM or -errno of
- * bpf(2).
+ * Reads a map of at most `room` elements into the arrays, which have space for them; a NULL array
+ * means that its allocation failed. Sets *ret_count. Returns 0, -ENOMEM or -errno of bpf(2).
  */
 int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *ret_count);
 
-#define MAP_BATCH_PART 256 /* elements of a part of most maps */
+#define MAP_BATCH_PART 256 /* elements in one part of most maps */
 
 /* A part of a map. All 0 before the first one. */
 struct map_part {
 	uint32_t count; /* its elements */
-	bool more;	/* another one follows */
-	bool begun;	/* private, as is the next */
+	bool more;	/* another part follows */
+	bool begun;	/* private, like the next member */
 	uint32_t token;
 };
 
 /*
- * Reads the next part of a hash map into the arrays, which have room for `room` elements. 0 or
- * -errno of bpf(2).
+ * Reads the next part of a hash map into the arrays, which have space for `room` elements. Returns
+ * 0 or -errno of bpf(2).
  */
 int map_batch_part(int fd, void *keys, void *values, uint32_t room, struct map_part *part);
 
@@ -34,8 +33,9 @@ int map_batch_part(int fd, void *keys, void *values, uint32_t room, struct map_p
 void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room);
 
 /*
- * Deletes each entry of a hash map or a trie, one call for each. BPF programs may delete entries
- * meanwhile; what they enter meanwhile may stay. 0, -ENOMEM or -errno of bpf(2).
+ * Deletes each entry of a hash map or a trie, with one call for each. BPF programs may delete
+ * entries in the meantime; entries that they add in the meantime may stay. Returns 0, -ENOMEM or
+ * -errno of bpf(2).
  */
 int map_batch_clear(int fd, size_t key_bytes);
 

@@ -39,10 +39,10 @@ struct pinned_maps {
 	struct unwind_claims *unwind_claims; /* mmapped, read-write; one element */
 	struct near_account *accounts_near;  /* mmapped, read-write; ACCOUNTS_NEAR */
 	int rules_fd[2], cgroups_fd[2];
-	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0: the map has a member above */
+	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0: the map has its own member
+					     above */
 	struct ring samples, events, errors, socket_looks;
-	/* Pinned iterators, owned. The `_pid` ones look at one process, the others at every task.
-	 */
+	/* Pinned iterators, owned. The `_pid` iterators cover one process, the others all tasks. */
 	char *tasks_path, *vmas_path, *vmas_pid_path, *ranges_path, *ranges_pid_path, *ksyms_path;
 	char *bpf_code_path;
 	char *watch_tree_path, *looks_path, *account_threads_path, *lock_waits_path;
@@ -73,7 +73,8 @@ int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint
 		       size_t words, uint64_t *ret_sums);
 
 /*
- * The same of a map of losses (LOSSES_OF): those of the slot, and those of no watch. 0 or -errno.
+ * Does the same for a map of losses (LOSSES_OF): those of the slot, and those of no watch. Returns
+ * 0 or -errno.
  */
 int pinned_maps_losses(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
 		       size_t words, uint64_t *ret_sums);

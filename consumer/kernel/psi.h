@@ -37,17 +37,17 @@ struct psi_history {
 	struct psi_point {
 		uint64_t time_ns;
 		struct psi psi;
-		bool paused; /* no reading followed for a while: growth may be of its end */
+		bool paused; /* no reading followed for a while: growth may be from its end */
 	} * points;	     /* owned ring of `space` */
 	size_t space, count, newest;
 };
 
-/* Makes room for `space` points. 0 or -ENOMEM. */
+/* Allocates `space` points. Returns 0 or -ENOMEM. */
 int psi_history_init(struct psi_history *h, size_t space);
 
 /*
- * Changes the room to `space` points and keeps the newest that fit. Also allocates for an all-zero
- * history. 0 or -ENOMEM.
+ * Changes the capacity to `space` points and keeps the newest that fit. Also allocates for an
+ * all-zero history. Returns 0 or -ENOMEM.
  */
 int psi_history_resize(struct psi_history *h, size_t space);
 void psi_history_done(struct psi_history *h);
@@ -60,12 +60,12 @@ void psi_history_pause(struct psi_history *h);
 /* Returns the newest point, or NULL. */
 const struct psi_point *psi_history_newest(const struct psi_history *h);
 
-/* Returns the newest point at or before `time_ns`, else the oldest one; NULL when there is none. */
+/* Returns the newest point at or before `time_ns`, else the oldest one; NULL if there is none. */
 const struct psi_point *psi_history_since(const struct psi_history *h, uint64_t time_ns);
 
 /*
- * Returns by how much the total grew from one reading to a later one, in microseconds; 0 when it
- * did not grow.
+ * Returns the growth of the total from one reading to a later one, in microseconds; 0 if it did not
+ * grow.
  */
 uint64_t psi_growth_us(const struct psi *from, const struct psi *to, bool full);
 

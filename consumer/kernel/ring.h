@@ -29,7 +29,7 @@ struct ring {
 
 #define RING_RECORD_MAX (64u << 10)
 
-#define RING_ENDLESSLY UINT64_MAX /* until_ns of a drain that no time ends */
+#define RING_ENDLESSLY UINT64_MAX /* until_ns of a drain without a time limit */
 
 /* Maps the ring `fd` (taken over), which has `size` bytes of data. 0 or -errno. */
 int ring_open(int fd, size_t size, struct ring *ret_ring);
@@ -39,13 +39,13 @@ typedef void (*ring_call)(void *context, const void *record, size_t bytes);
 
 /*
  * Passes committed records to `call` until none is left, or until until_ns (clock_mono_ns; at least
- * one record): then sets ring->cut, and the caller must call again soon, because no wake-up comes
- * for the rest. Gives the room back in batches. The record is aligned to 8 and valid during the
- * call only. Returns the number of records.
+ * one record). In the latter case sets ring->cut, and the caller must call again soon, because
+ * there is no wake-up for the rest. Frees the space in batches. The record is aligned to 8 and
+ * valid during the call only. Returns the number of records.
  */
 size_t ring_drain(struct ring *ring, uint64_t until_ns, ring_call call, void *context);
 
-/* Returns the number of bytes that wait in the ring. */
+/* Returns the number of unread bytes in the ring. */
 size_t ring_used(const struct ring *ring);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * event_line.h: writes one event line: the keys that every line has, then the caller's, then puts
- * it into the queue. Any thread; each line has a writer of its own. docs/events.md explains each
- * key.
+ * event_line.h: writes one event line: the common keys, then the caller's, then queues the line.
+ * Any thread; each line has its own writer. docs/events.md explains each key.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_EVENT_LINE_H
 #define TROCAR_CONSUMER_OUTPUT_EVENT_LINE_H
@@ -17,7 +16,7 @@
 
 struct jsonw;
 
-/* Where lines go and the values that all of them have; constant after the start. */
+/* The destination of lines and the values common to all of them; constant after the start. */
 struct event_lines {
 	const struct host *host;
 	struct output *output;
@@ -42,14 +41,14 @@ void event_line_begin(const struct event_lines *lines, struct jsonw *w, const ch
 		      const struct event_subject *subject);
 
 /*
- * Ends the line, queues it and releases `w`. Returns true when the line was queued; false when the
+ * Ends the line, queues it and releases `w`. Returns true if the line was queued; false if the
  * queue dropped it, the line is too long, or there was no memory.
  */
 bool event_line_end(const struct event_lines *lines, struct jsonw *w);
 
 /*
- * Writes an error line: code, one sentence, and a remedy for the operator. `fill` adds numbers, may
- * be NULL.
+ * Writes an error line: code, one sentence, and a remedy for the operator. `fill` adds numbers;
+ * NULL: none.
  */
 void event_line_error(const struct event_lines *lines, const struct event_subject *subject,
 		      const char *code, const char *hint,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * event_log.h: what the main thread's modules need to write event lines: where lines go, the
- * cgroups, and the rules in force. Main thread only; the report thread has a struct event_lines and
- * takes the rest from the session's result.
+ * event_log.h: the inputs that the main thread's modules need to write event lines: their
+ * destination, the cgroups, and the active rules. Main thread only; the report thread has a struct
+ * event_lines and takes the rest from the session's result.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
 #define TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
@@ -22,7 +22,7 @@ struct event_log {
 
 /*
  * Returns the subject of a line about `rule` (may be NULL) in cgroup `cgroup_id` (0: none), with
- * the generation in force. Its cgroup is borrowed until cgroups_forget of that id.
+ * the active generation. Its cgroup is borrowed until cgroups_forget of that id.
  */
 struct event_subject event_log_subject(const struct event_log *log, const struct rule *rule,
 				       uint64_t cgroup_id);

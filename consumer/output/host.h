@@ -12,15 +12,18 @@ struct host {
 	char cgroup2[4096]; /* mount point, "" without one */
 	enum cgroup_mode cgroup_mode;
 	unsigned int cpus; /* CPUs online */
-	/* Why it does not see all processes, all cgroups (namespaces.h); NULL: it does. */
+	/* Why the agent does not see all processes or all cgroups (namespaces.h); NULL: it does. */
 	const char *hidden_processes, *hidden_cgroups;
-	/* Why /proc hides processes of other users from it, why its clocks are others; NULL. */
+	/*
+	 * Why /proc hides other users' processes from the agent, and why its clocks differ; NULL:
+	 * neither.
+	 */
 	const char *hidden_proc, *shifted_clocks;
 };
 
 /*
  * Reads all members. Without cgroup2 returns -ENOENT, because nothing can be watched; cgroup_mode
- * is set then too. 0, -errno.
+ * is still set. Returns 0 or -errno.
  */
 int host_read(struct host *ret_host);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kept_lines.h: keeps the lines of the last sessions in memory, beside the output, for clients of
- * the control socket that come afterwards. Its bytes are bounded, and shared by session: the oldest
- * lines of the sessions with the most bytes go first, and are counted by session.
+ * kept_lines.h: keeps the lines of the last sessions in memory, in addition to the output, for
+ * control clients that connect afterwards. The total size is limited, and shared by session: the
+ * oldest lines of the sessions with the most bytes are dropped first, and counted by session.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_KEPT_LINES_H
 #define TROCAR_CONSUMER_OUTPUT_KEPT_LINES_H
@@ -12,7 +12,7 @@
 
 struct jsonw;
 
-#define KEPT_LINES_SESSIONS 32 /* with counted lost lines, the last that began */
+#define KEPT_LINES_SESSIONS 32 /* last sessions with counted lost lines */
 
 struct kept_lines;
 
@@ -20,13 +20,13 @@ struct kept_lines;
 int kept_lines_new(size_t bytes, struct kept_lines **ret_kept);
 void kept_lines_free(struct kept_lines *kept);
 
-/* Keeps those of the whole lines that are of a session. Any thread. */
+/* Keeps those of the whole lines that belong to a session. Any thread. */
 void kept_lines_put(void *kept, const char *data, size_t bytes, uint64_t lines);
 
 /*
- * Writes the keys session, lines (an array of its lines, in order) and omitted (how many are not
- * kept any more) of the one session with an id that begins with `session`; NULL: of the last that
- * ended. 0; -ENOENT: there is none; -EEXIST: there are more.
+ * Writes the keys session, lines (an array of its lines, in order) and omitted (the number of
+ * dropped lines) of the one session whose id begins with `session`; NULL: of the last session that
+ * ended. Returns 0; -ENOENT: there is none; -EEXIST: there are several.
  */
 int kept_lines_write(struct kept_lines *kept, const char *session, struct jsonw *w);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * line_budget.h: limits how many lines about processes and watches that come and go a rule may have
- * in a minute. Each owner may write half of the others' rest, so that a user with a thousand
- * processes that match a rule leaves room for the service that the rule is for. What is left out is
- * counted by kind. Makes no system call; main thread only.
+ * line_budget.h: limits the lines per minute of one rule about short-lived processes and watches.
+ * Each owner may write half of the lines that the others left, so that a user with a thousand
+ * matching processes leaves lines for the service that the rule is for. Omitted lines are counted
+ * by kind. Makes no system call; main thread only.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_LINE_BUDGET_H
 #define TROCAR_CONSUMER_OUTPUT_LINE_BUDGET_H
@@ -28,7 +28,7 @@ enum line_kind {
 /* Returns the type of the line: "process.match", ... */
 const char *line_budget_kind_name(enum line_kind kind);
 
-/* How many of a rule's lines an owner has written. */
+/* The number of a rule's lines that an owner has written. */
 struct line_owner {
 	uint64_t owner, written;
 };
@@ -53,25 +53,25 @@ void line_budget_init(struct line_budget *b, uint64_t max);
 void line_budget_done(struct line_budget *b);
 
 /*
- * Whether `owner` (a hash, not 0) may have one more line of `rule` (its name, "" for none) in this
- * minute. Counts the line: as written on true, as left out on false.
+ * Returns whether `owner` (a hash, not 0) may have one more line of `rule` (its name, "" for none)
+ * in this minute. Counts the line as written if true, as omitted if false.
  */
 bool line_budget_take(struct line_budget *b, const char *rule, uint64_t owner, enum line_kind kind);
 
-/* Whether line_budget_take would return true; counts nothing. */
+/* Returns whether line_budget_take would return true; counts nothing. */
 bool line_budget_has_room(const struct line_budget *b, const char *rule, uint64_t owner);
 
-/* Counts a line as left out because the line that it belongs to was left out. */
+/* Counts a line as omitted because the line that it belongs to was omitted. */
 void line_budget_leave_out(struct line_budget *b, const char *rule, enum line_kind kind);
 
 /*
  * Call before the other functions, at any time. When the minute is over, passes each rule with
- * lines left out to `call` and begins the next minute. `end`: as if the minute were over.
+ * omitted lines to `call` and begins the next minute. `end`: treat the minute as over.
  */
 void line_budget_turn(struct line_budget *b, uint64_t now_ns, bool end,
 		      void (*call)(void *context, const struct line_rule *rule), void *context);
 
-/* Returns the nanoseconds until the minute is over. */
+/* Returns the nanoseconds to the end of the minute. */
 uint64_t line_budget_rest_ns(const struct line_budget *b, uint64_t now_ns);
 
 #endif

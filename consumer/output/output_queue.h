@@ -22,8 +22,8 @@ struct output_queue_stats {
 	uint64_t dropped_lines; /* dropped because the queue was full, or left at the end */
 	uint64_t dropped_bytes;
 	uint64_t write_errors; /* failed write(2) calls; the line is tried again */
-	int last_error;	       /* errno of the last of these, 0 after a write that worked */
-	uint64_t lost_files;   /* that were deleted or replaced while they were written to */
+	int last_error;	       /* errno of the last failure; 0 after a successful write */
+	uint64_t lost_files;   /* files deleted or replaced while they were written to */
 	size_t queued_bytes;
 	size_t queue_bytes; /* the limit */
 };
@@ -47,8 +47,8 @@ void output_queue_tap(struct output *o, output_queue_tap_call tap, void *context
 int output_queue_start(struct output *o);
 
 /*
- * Queues `bytes` bytes of whole lines, each with its '\n'. Any thread. Returns true when they were
- * queued, false when they were dropped (and counted as `lines` lines).
+ * Queues `bytes` bytes of whole lines, each with its '\n'. Any thread. Returns true if they were
+ * queued, false if they were dropped (and counted as `lines` lines).
  */
 bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t lines);
 
@@ -62,20 +62,20 @@ void output_queue_count_dropped(struct output *o, uint64_t lines);
 void output_queue_reopen(struct output *o);
 
 /*
- * Returns a descriptor that becomes readable when the output has ended for good: the reader of a
- * standard output without a name. From then on nothing is written. Owned by the output.
+ * Returns a descriptor that becomes readable when the output has ended for good, because the reader
+ * of an unnamed standard output has gone. Nothing is written from then on. Owned by the output.
  */
 int output_queue_ended_fd(const struct output *o);
 
 /* Copies the counters. Any thread. */
 void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats);
 
-/* Gives the memory of past lines back to the kernel when the queue is empty. Any thread. */
+/* Returns the memory of past lines to the kernel if the queue is empty. Any thread. */
 void output_queue_give_back(struct output *o);
 
 /*
- * Waits up to timeout_ms until the queue is empty, ends the thread, and counts the lines that are
- * left as dropped. Returns them; none at a second call.
+ * Waits up to timeout_ms until the queue is empty, ends the thread, and counts the remaining lines
+ * as dropped. Returns these lines; a second call returns none.
  */
 struct output_queue_left output_queue_stop(struct output *o, uint32_t timeout_ms);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* output_ring.h: lines in a ring of bytes. Positions grow without end and are taken modulo its
- * size. */
+/*
+ * output_ring.h: lines in a ring of bytes. Positions only grow and are taken modulo the ring's
+ * size.
+ */
 #ifndef TROCAR_CONSUMER_OUTPUT_OUTPUT_RING_H
 #define TROCAR_CONSUMER_OUTPUT_OUTPUT_RING_H
 
@@ -13,9 +15,9 @@ struct output_ring {
 	size_t space;
 };
 
-/* What was in the queue at its end. */
+/* The contents of the queue at its end. */
 struct output_queue_left {
-	uint64_t lines; /* one of which a part is written among them */
+	uint64_t lines; /* including a partly written line */
 	uint64_t bytes;
 	uint64_t sessions; /* of the lines session.end */
 };
@@ -24,7 +26,7 @@ struct output_queue_left {
 int output_ring_pieces(const struct output_ring *ring, size_t at, size_t n, struct iovec iov[2]);
 
 /*
- * Counts the lines that end within `n` bytes from `at`; *ret_whole is where the last of them ends.
+ * Counts the lines that end within `n` bytes from `at`; sets *ret_whole to the end of the last one.
  */
 uint64_t output_ring_lines(const struct output_ring *ring, size_t at, size_t n, size_t *ret_whole);
 

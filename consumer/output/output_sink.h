@@ -29,8 +29,8 @@ struct output_sink {
 	bool poll_first; /* a terminal, or a pipe that could not be opened again */
 	bool final; /* stdout is a pipe or socket without a name: its reader's end is its own */
 	bool torn;  /* a file that ends inside a line: a line end goes first */
-	uint64_t looked_ns, other_ns; /* of output_sink_is_lost: the last look; since when another
-					 file has stood at the path, 0: not so */
+	uint64_t looked_ns, other_ns; /* for output_sink_is_lost: its last check; since when another
+					 file is at the path, 0: none */
 };
 
 /* Opens `where` (as in output_queue_new). On failure there is nothing to release. 0 or -errno. */
@@ -43,15 +43,15 @@ void output_sink_close(struct output_sink *sink);
 void output_sink_done(struct output_sink *sink);
 
 /*
- * Writes at most the `count` pieces. Returns the bytes written; -EAGAIN when there is no room now
+ * Writes at most the `count` pieces. Returns the bytes written; -EAGAIN if there is no space now
  * (wait for POLLOUT); else -errno. SIGPIPE must be blocked or ignored.
  */
 ssize_t output_sink_write(struct output_sink *sink, const struct iovec *iov, int count);
 
 /*
- * Whether the open file has lost its name: it was deleted, or another file has stood at its path
- * for some seconds (a log rotation without a signal). False for a sink that is no file. Looks at
- * most once a second, at `now_ns` (clock_mono_ns).
+ * Returns whether the open file has lost its name: it was deleted, or another file has been at its
+ * path for some seconds (a log rotation without a signal). False for a sink that is no file. Checks
+ * at most once a second, at `now_ns` (clock_mono_ns).
  */
 bool output_sink_is_lost(struct output_sink *sink, uint64_t now_ns);
 
