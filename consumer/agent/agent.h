@@ -64,7 +64,7 @@ struct agent {
 	struct loop *loop;
 	struct output *output;
 	struct subscriptions *subscriptions; /* control clients that follow the lines */
-	struct kept_lines *kept;	     /* those of the last sessions; NULL: none */
+	struct kept_lines *kept;	     /* lines of the last sessions; NULL: none are kept */
 	struct event_lines lines;
 	struct symbols *symbols;
 	struct report_thread *reporter;
@@ -108,10 +108,11 @@ struct agent {
 	struct loop_source *rules_timer, *rules_source, *signal_source, *pins_source,
 		*output_source;
 	uint64_t start_ns;
-	uint64_t forgot_ns;    /* when unused modules were last looked for */
+	uint64_t forgot_ns;    /* last search for unused modules */
 	uint64_t drained_turn; /* turn of the loop in which agent_drain last ran */
 	uint32_t owner;	       /* value of control.owner while the maps are this consumer's */
-	bool ousted;  /* another consumer has taken the maps over, or another set their place */
+	bool ousted;  /* another consumer has taken over the maps, or another set has replaced them
+		       */
 	bool started; /* agent.start was written, so agent.stop will be */
 	struct losses losses;
 	struct health health;
@@ -125,11 +126,13 @@ struct agent {
 	struct pins_watch pins_watch;
 };
 
-/* Gives each module its collaborators. Call when everything that needs a name or a path is open. */
+/*
+ * Passes each module its collaborators. Call when everything that needs a name or a path is open.
+ */
 void agent_wire(struct agent *a);
 
 /*
- * Takes the maps over, writes agent.start, applies the rules file, and runs until a signal. Call
+ * Takes over the maps, writes agent.start, applies the rules file, and runs until a signal. Call
  * after the lock-down. Returns 0, or -errno after a message on stderr.
  */
 int agent_run(struct agent *a);
@@ -138,8 +141,8 @@ int agent_run(struct agent *a);
 void agent_stop(struct agent *a);
 
 /*
- * Drains all rings now and acts on their records, unless it has done so in this turn of the loop
- * and left a rest: the loop calls it again soon.
+ * Drains all rings now and acts on their records, unless it has done so in this iteration of the
+ * loop and left a rest: the loop calls it again soon.
  */
 void agent_drain(struct agent *a);
 

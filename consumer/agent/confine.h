@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * confine.h: takes the consumer's privileges away, in this order: user, capabilities, files, system
- * calls. Each step is final, and logs one line on stderr when it fails.
+ * confine.h: drops the consumer's privileges, in this order: user, capabilities, files, system
+ * calls. Each step is final, and logs one line on stderr if it fails.
  */
 #ifndef TROCAR_CONSUMER_AGENT_CONFINE_H
 #define TROCAR_CONSUMER_AGENT_CONFINE_H
@@ -28,14 +28,14 @@ struct confinement {
 int confine_socket_group(const struct options *options, gid_t *ret_gid);
 
 /*
- * Returns the number of options->admin_group; (gid_t)-1 if that group does not exist: only root is
- * admin then.
+ * Returns the number of options->admin_group; (gid_t)-1 if that group does not exist, and then only
+ * root is admin.
  */
 gid_t confine_admin(const struct options *options);
 
 /*
- * Started as root: becomes options->user, in its group alone. In every case empties every
- * capability set, bounding set included, and sets no_new_privs (policy_harden). Returns 0 or
+ * If started as root: becomes options->user, with its group only. In every case empties every
+ * capability set, including the bounding set, and sets no_new_privs (policy_harden). Returns 0 or
  * -errno.
  */
 int confine_become(const struct options *options);
@@ -45,7 +45,7 @@ int confine_files(const struct confinement *c);
 
 /*
  * Installs the system-call filter for all threads. Then reads the process's privileges back from
- * the kernel; -EPERM when they are more than promised.
+ * the kernel; returns -EPERM if they exceed the promised ones.
  */
 int confine_calls(const struct confinement *c);
 

@@ -9,13 +9,13 @@
 struct options {
 	const char *rules;	  /* file */
 	const char *output;	  /* "-", a path, "unix:PATH" */
-	const char *bpf_dir;	  /* where the loader pinned */
+	const char *bpf_dir;	  /* the loader's pin directory */
 	const char *socket;	  /* control socket */
 	const char *broker;	  /* the broker's socket; "" or "none" for none */
 	const char *user;	  /* becomes this user when started as root */
 	const char *group;	  /* group of pins and control socket */
 	const char *socket_group; /* may connect to the control socket; NULL: as group */
-	const char *admin_group;  /* may call methods that change something */
+	const char *admin_group;  /* may call methods that change state */
 	const char *symbols_path; /* "DIR:DIR", NULL for none */
 	uint64_t max_line_bytes;
 	uint64_t queue_kib;
@@ -24,7 +24,7 @@ struct options {
 	uint64_t symbols_kib;
 	uint64_t health_seconds;   /* between two health lines; 0: none */
 	uint64_t lines_per_minute; /* about processes and watches, per rule */
-	uint64_t looks_permille;   /* of a CPU, for looks at threads that wait */
+	uint64_t looks_permille;   /* of a CPU, for off-CPU samples */
 	bool rules_watch;	   /* reload the file when it changes */
 	bool journal;		   /* "<N>" prefixes for the journal */
 	bool help, version;
@@ -36,7 +36,7 @@ struct options {
  */
 int options_parse(int argc, char *argv[], struct options *ret_options);
 
-/* Returns the path of the broker's socket; "" when the consumer runs without a broker. */
+/* Returns the path of the broker's socket; "" if the consumer runs without a broker. */
 const char *options_broker(const struct options *options);
 
 /* Prints the help text to stdout. */

@@ -5,23 +5,27 @@
 
 #include "shared/json/jsonw.h"
 
-/* JSON-RPC error codes beside the standard's own (-32700, -32600 ... -32603). */
+/* JSON-RPC error codes in addition to the standard's own (-32700, -32600 ... -32603). */
 enum control_code {
 	CONTROL_PARSE = -32700,
 	CONTROL_INVALID_REQUEST = -32600,
 	CONTROL_NO_METHOD = -32601,
 	CONTROL_BAD_PARAMS = -32602,
 	CONTROL_INTERNAL = -32603,
-	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: an error, then closed */
+	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: the connection is closed
+				    after it */
 	CONTROL_FORBIDDEN = -32001,
 	CONTROL_REJECTED = -32002, /* faulty rules: `data` has the faults */
 	CONTROL_HELD =
 		-32003, /* a session could not start: `data` has the reason and the time to retry */
 	CONTROL_NOT_FOUND = -32004,
-	CONTROL_BUSY = -32005, /* too many requests are in progress that take more than a turn */
+	CONTROL_BUSY = -32005, /* too many long requests are in progress */
 };
 
-/* What a failing method fills in; `data` is a writer of JSON text, empty when there is none. */
+/*
+ * The error that a failing method fills in; `data` is a writer of JSON text, empty if there is
+ * none.
+ */
 struct control_error {
 	enum control_code code;
 	char message[256];

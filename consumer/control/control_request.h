@@ -11,7 +11,7 @@
 
 #define CONTROL_NESTING 32
 
-/* A request in progress: its job, and the data of its answer. Zeroed: there is none. */
+/* A request in progress: its job, and the data of its answer. Zeroed: no request. */
 struct control_pending {
 	struct control_job *job; /* owned; NULL: the request is answered */
 	const char *method;
@@ -20,11 +20,11 @@ struct control_pending {
 };
 
 /*
- * As control_request, but does not wait: when the request takes longer than this turn, nothing is
- * written, and *ret_pending has a job, with which control_request_continue goes on. While `jobs` of
- * them are in progress, CONTROL_JOBS_MAX or more, it is refused instead. *ret_code is 0 when the
- * method succeeded, else the failure's enum control_code, also for a notification, which gets no
- * answer.
+ * Like control_request, but does not wait: if the request takes longer than this time slice,
+ * nothing is written, and *ret_pending has a job, which control_request_continue continues. If
+ * `jobs`, the number of such requests, is CONTROL_JOBS_MAX or more, it is refused instead.
+ * *ret_code is 0 if the method succeeded, else the failure's enum control_code, also for a
+ * notification, which gets no answer.
  */
 int control_request_answer(const struct control_method *methods, void *context,
 			   const struct control_peer *peer, const char *line, size_t bytes,
@@ -32,17 +32,15 @@ int control_request_answer(const struct control_method *methods, void *context,
 			   struct control_pending *ret_pending);
 
 /*
- * Goes on with a request in progress. As control_request_answer; its job is gone when it is
- * answered.
+ * Continues a request in progress. Results as control_request_answer; once it is answered, its job
+ * is gone.
  */
 int control_request_continue(struct control_pending *pending, struct jsonw *answer, int *ret_code);
 
-/* Gives up a request in progress, if there is one. */
+/* Abandons a request in progress, if there is one. */
 void control_request_abandon(struct control_pending *pending);
 
-/*
- * Writes an error line without an id, for a client that is closed after it. Returns 0 or -ENOMEM.
- */
+/* Writes an error line without an id, for a client that is then closed. Returns 0 or -ENOMEM. */
 int control_request_refuse(struct jsonw *answer, enum control_code code, const char *message);
 
 #endif

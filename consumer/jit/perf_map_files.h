@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perf_map_files.h: holds perf maps as open files. The symbolizer needs a process's map when it
- * names a stack, which may be after the process has ended, and in a container /tmp is gone with it.
- * So the symbolizer's thread opens the map of a process when its mappings first show compiled code,
- * and keeps it open as long as samples of the process may wait for their names. The main thread
- * reports which processes come and go and opens nothing; the symbolizer's thread opens and closes.
- * An open file keeps its file system in use: that of an ended container for
- * PERF_MAP_FILES_LINGER_NS.
+ * perf_map_files.h: keeps perf maps open. The symbolizer needs a process's map when it names a
+ * stack, possibly after the process has ended, and a container's /tmp ends with it. So the
+ * symbolizer's thread opens the map of a process when its mappings first show compiled code, and
+ * keeps it open as long as samples of the process may wait for their names. The main thread reports
+ * processes that start and end, and opens nothing; the symbolizer's thread opens and closes. An
+ * open file keeps its file system in use: that of an ended container for PERF_MAP_FILES_LINGER_NS.
  */
 #ifndef TROCAR_CONSUMER_JIT_PERF_MAP_FILES_H
 #define TROCAR_CONSUMER_JIT_PERF_MAP_FILES_H
@@ -19,20 +18,23 @@
 #include "shared/abi/abi.h"
 #include "shared/elf/reason.h"
 
-/* Processes at once; the maps of further ones are opened when their names are wanted. */
+/* Processes at once; the maps of other processes are opened when their names are needed. */
 #define PERF_MAP_FILES_MAX 512
 
-#define PERF_MAP_FILES_TRIES	 8 /* a process may write its map some time after its first code */
-#define PERF_MAP_FILES_AGAIN_NS	 250000000ULL
-#define PERF_MAP_FILES_LINGER_NS 45000000000ULL /* after its end: longer than PROCESS_LINGER_MS */
+#define PERF_MAP_FILES_TRIES	8 /* a process may write its map some time after its first code */
+#define PERF_MAP_FILES_AGAIN_NS 250000000ULL
+#define PERF_MAP_FILES_LINGER_NS \
+	45000000000ULL /* after the process's end: longer than PROCESS_LINGER_MS */
 
 /*
- * Opens the perf map of a process that the consumer cannot reach itself. 0 with a descriptor that
- * the caller closes, or -errno. Called on the symbolizer's thread.
+ * Opens the perf map of a process that the consumer cannot open itself. Returns 0 with a descriptor
+ * that the caller closes, or -errno. Called on the symbolizer's thread.
  */
 typedef int (*perf_map_files_borrow)(void *context, const struct process_key *process, int *ret_fd);
 
-/* Tells the symbolizer's thread that perf_map_files_serve has work. Called on the main thread. */
+/*
+ * Notifies the symbolizer's thread that perf_map_files_serve has work. Called on the main thread.
+ */
 typedef void (*perf_map_files_wake)(void *context);
 
 struct perf_map_file {
@@ -47,7 +49,7 @@ struct perf_map_file {
 
 struct perf_map_files {
 	pthread_mutex_t lock;
-	const char *folder; /* where the host's maps are; borrowed */
+	const char *folder; /* directory of the host's maps; borrowed */
 	perf_map_files_borrow borrow;
 	void *borrow_context;
 	perf_map_files_wake wake;
@@ -57,14 +59,15 @@ struct perf_map_files {
 };
 
 /*
- * Initialises it without files. `folder` is the host's (borrowed); the two callbacks are not set.
+ * Initialises without files. `folder` is the host's directory (borrowed); the two callbacks are not
+ * set.
  */
 void perf_map_files_init(struct perf_map_files *f, const char *folder);
 void perf_map_files_done(struct perf_map_files *f);
 
 /*
- * Sets the callback; call before the symbolizer's thread starts and before the first process. NULL:
- * no borrowing.
+ * Set a callback; call before the symbolizer's thread starts and before the first process. NULL: no
+ * borrowing.
  */
 void perf_map_files_set_borrow(struct perf_map_files *f, perf_map_files_borrow borrow,
 			       void *context);
@@ -72,7 +75,7 @@ void perf_map_files_set_wake(struct perf_map_files *f, perf_map_files_wake wake,
 
 /*
  * Reports on the main thread, after each reading of its mappings, that `process` has compiled code
- * mapped. When an attempt finds no map, a later call makes the next one, PERF_MAP_FILES_TRIES in
+ * mapped. If an attempt finds no map, a later call makes the next attempt, PERF_MAP_FILES_TRIES in
  * all.
  */
 void perf_map_files_meet(struct perf_map_files *f, const struct process_key *process);
@@ -81,38 +84,39 @@ void perf_map_files_meet(struct perf_map_files *f, const struct process_key *pro
 void perf_map_files_leave(struct perf_map_files *f, const struct process_key *process);
 
 /*
- * Reports on the main thread that a session begins: the symbolizer's thread marks how long each
- * open map is.
+ * Reports on the main thread that a session begins: the symbolizer's thread marks the length of
+ * each open map.
  */
 void perf_map_files_mark(struct perf_map_files *f);
 
 /*
  * Opens the files that the main thread has requested, marks each, and closes those that no session
- * can need any more; with `idle` (no session waits for names) also the maps of processes that ended
- * PERF_MAP_FILES_LINGER_NS ago. Symbolizer's thread.
+ * can need any more. With `idle` (no session waits for names) it also closes the maps of processes
+ * that ended PERF_MAP_FILES_LINGER_NS ago. Symbolizer's thread.
  */
 void perf_map_files_serve(struct perf_map_files *f, bool idle);
 
 /*
- * Returns when perf_map_files_serve has something to close, CLOCK_MONOTONIC; 0: no file of an ended
- * process is kept.
+ * Returns the time at which perf_map_files_serve has something to close, CLOCK_MONOTONIC; 0: no
+ * file of an ended process is kept.
  */
 uint64_t perf_map_files_due_ns(struct perf_map_files *f);
 
-/* Whether the process was reported and is not forgotten yet. Any thread. */
+/* Returns whether the process was reported and is not forgotten yet. Any thread. */
 bool perf_map_files_knows(struct perf_map_files *f, const struct process_key *process);
 
 /*
- * Copies the marks of the process's file, the newest first; returns how many. Symbolizer's thread.
+ * Copies the marks of the process's file, the newest first; returns their number. Symbolizer's
+ * thread.
  */
 size_t perf_map_files_marks(struct perf_map_files *f, const struct process_key *process,
 			    struct perf_map_mark marks[PERF_MAP_MARKS]);
 
 /*
- * Opens the map of a process as it is now, or else returns the one that is held. Symbolizer's
- * thread. REASON_NONE with a descriptor in *ret_fd, else the reason; REASON_PROCESS_GONE: the
- * process had ended before the first request. A newly opened descriptor is also in *ret_owned, and
- * the caller closes it; a held one is valid until the next perf_map_files_serve.
+ * Opens the map of a process as it is now, or else returns the one that is kept open. Symbolizer's
+ * thread. Returns REASON_NONE with a descriptor in *ret_fd, else the reason; REASON_PROCESS_GONE:
+ * the process had ended before the first request. A newly opened descriptor is also in *ret_owned,
+ * and the caller closes it; a kept one is valid until the next perf_map_files_serve.
  */
 enum reason perf_map_files_open(struct perf_map_files *f, const struct process_key *process,
 				int *ret_fd, int *ret_owned);

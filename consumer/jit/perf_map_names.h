@@ -19,10 +19,10 @@ struct jit {
 	struct jit_process *processes; /* owned */
 	size_t count;
 	size_t bytes;	   /* of all maps */
-	uint64_t began_ns; /* when the session's samples began, CLOCK_MONOTONIC */
+	uint64_t began_ns; /* begin of the session's samples, CLOCK_MONOTONIC */
 };
 
-/* Sets when the samples that are to be named began; before the first of them is named. */
+/* Sets the begin of the samples to be named. Call before the first of them is named. */
 void perf_map_names_begin(struct jit *j, uint64_t began_ns);
 
 /* Frees all maps; accepts a zeroed struct. */
@@ -30,8 +30,8 @@ void perf_map_names_done(struct jit *j);
 
 /*
  * Names the function at `address` of `process`, by its map from `files`; the string lives until
- * perf_map_names_done. Keeps as many maps as fit max_bytes, and one more. REASON_NONE with *ret_fn
- * and *ret_start, else the reason.
+ * perf_map_names_done. Keeps as many maps as fit into max_bytes, plus one more. Returns REASON_NONE
+ * with *ret_fn and *ret_start, else the reason.
  */
 enum reason perf_map_names_find(struct jit *j, struct perf_map_files *files,
 				const struct process_key *process, uint64_t address,

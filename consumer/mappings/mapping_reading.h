@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mapping_reading.h: makes the mappings of one process from the records that the `vmas` iterator
- * writes of it, which may come in parts. Main thread only.
+ * writes for it, possibly in parts. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_MAPPINGS_MAPPING_READING_H
 #define TROCAR_CONSUMER_MAPPINGS_MAPPING_READING_H
@@ -23,27 +23,27 @@ struct mapping_reading {
 	uint32_t tgid;
 	bool seen;    /* the iterator listed the process */
 	bool other;   /* another process has the pid */
-	bool surplus; /* the mappings did not fit and some were left out */
+	bool surplus; /* the mappings did not fit and some were omitted */
 };
 
 void mapping_reading_done(struct mapping_reading *in);
 
 /*
- * Takes a record; passes over those of other processes. 0; -ESTALE when the process got another
+ * Takes a record; skips those of other processes. Returns 0; -ESTALE if the process got another
  * image during the reading; -ENOMEM.
  */
 int mapping_reading_take(struct mapping_reading *in, const struct mapping_record *record,
 			 const char *path);
 
 /*
- * Returns why the iterator listed nothing: -ESRCH when the process has ended or another has its
- * pid, -EACCES when the kernel side does not list it.
+ * Returns why the iterator listed nothing: -ESRCH if the process has ended or another has its pid,
+ * -EACCES if the kernel side does not list it.
  */
 int mapping_reading_why_unseen(const struct mapping_reading *in);
 
 /*
- * Moves the mappings, sorted, to *ret_mappings. 0; -EOVERFLOW when some were left out: then
- * *ret_mappings has those that fitted.
+ * Moves the mappings, sorted, to *ret_mappings. Returns 0; -EOVERFLOW if some were omitted:
+ * *ret_mappings then has those that fitted.
  */
 int mapping_reading_end(struct mapping_reading *in, struct mappings *ret_mappings);
 

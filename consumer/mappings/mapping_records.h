@@ -13,16 +13,16 @@
 #include "shared/abi/abi.h"
 
 /*
- * Called for one valid record; `path` ends with a NUL and is "" when the mapping has none. Returns
- * 0, or -errno to stop.
+ * Called for one valid record; `path` ends with a NUL and is "" if the mapping has none. Returns 0,
+ * or -errno to stop.
  */
 typedef int (*mapping_records_call)(void *context, const struct mapping_record *record,
 				    const char *path);
 
 /*
- * Calls `call` for each whole record at the start of `data` and returns how many bytes it parsed.
- * -EBADMSG for an invalid record: a path longer than MAPPING_PATH_BYTES, not a multiple of 8 or
- * without a NUL, an empty range, unknown flags.
+ * Calls `call` for each whole record at the start of `data` and returns the number of bytes parsed.
+ * Returns -EBADMSG for an invalid record: a path longer than MAPPING_PATH_BYTES, not a multiple of
+ * 8 or without a NUL, an empty range, unknown flags.
  */
 ssize_t mapping_records_parse(const uint8_t *data, size_t bytes, mapping_records_call call,
 			      void *context);

@@ -19,16 +19,16 @@ struct mapping {
 	uint64_t start, end;
 	uint64_t file_offset;
 	struct module *module; /* held (symbols_hold) */
-	uint64_t since_ns;     /* CLOCK_MONOTONIC: all readings since then found it unchanged */
+	uint64_t since_ns;     /* CLOCK_MONOTONIC: unchanged in all readings since then */
 };
 
 /* The mappings of one process, sorted by start. */
 struct mappings {
 	struct mapping *items; /* owned */
 	size_t count;
-	struct module *exe; /* held; NULL when not seen */
+	struct module *exe; /* held; NULL: not seen */
 	bool compiled;	    /* some executable memory has no file: code that a runtime compiled */
-	bool stale;	    /* a module of it was retired: read the mappings again */
+	bool stale;	    /* one of its modules was retired: read the mappings again */
 	uint64_t read_ns;   /* when the reading began, CLOCK_MONOTONIC */
 	uint32_t image;	    /* of these mappings, as in struct sample */
 };
@@ -43,7 +43,7 @@ void mappings_carry(const struct mappings *earlier, struct mappings *m);
 /* Releases *to and makes it a copy of `from`. 0; -ENOMEM: *to is as before. */
 int mappings_copy(const struct mappings *from, struct mappings *to);
 
-/* Returns the mapping that holds `address`, or NULL. */
+/* Returns the mapping that contains `address`, or NULL. */
 const struct mapping *mappings_find(const struct mappings *m, uint64_t address);
 
 /* Returns the offset of `address` in the mapped file. */
@@ -52,10 +52,10 @@ static inline uint64_t mapping_offset(const struct mapping *m, uint64_t address)
 	return address - m->start + m->file_offset;
 }
 
-/* A language runtime that the mapped files show. */
+/* A language runtime identified by the mapped files. */
 struct runtime {
-	const char *name; /* "python", "node", ...; NULL when none is recognised */
-	char version[32]; /* "3.11"; "" when the file names do not contain it */
+	const char *name; /* "python", "node", ...; NULL: none recognised */
+	char version[32]; /* "3.11"; "" if the file names do not contain it */
 	const char *how;  /* "exe" or "library": which file showed it */
 };
 

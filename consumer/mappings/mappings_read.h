@@ -14,8 +14,8 @@
 /*
  * Reads the mappings of `tgid` (its start time must be start_ns) through the iterator pinned at
  * `vmas_path`; sets control->vma_tgid and vma_from and resets them. Release *ret_mappings with
- * mappings_done. 0; -ESRCH when the process has ended or another has its pid; -EACCES when the
- * kernel side does not list it; -ESTALE when it got another image during the reading; -EOVERFLOW
+ * mappings_done. Returns 0; -ESRCH if the process has ended or another has its pid; -EACCES if the
+ * kernel side does not list it; -ESTALE if it got another image during the reading; -EOVERFLOW
  * beyond MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or SYMBOLS_MODULES_MAX (*ret_mappings then has those
  * that fitted, also for the caller to release); -EBADMSG for invalid records; -ENOMEM; -errno of
  * open(2) and read(2).
