@@ -25,8 +25,7 @@ struct delegated {
 struct delegated_list {
 	struct delegated *items; /* owned */
 	size_t count;
-	char *roots; /* owned; the last directory found to be root's along the whole path; NULL:
-			none */
+	char *roots; /* owned; last directory found to be root's all the way; NULL: none */
 };
 
 /*

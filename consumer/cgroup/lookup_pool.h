@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define LOOKUP_POOL_THREADS 4		/* for calls of owners */
-#define LOOKUP_POOL_WAIT_NS 30000000ull /* limit per time slice, for all calls together */
+#define LOOKUP_POOL_WAIT_NS 30000000ull /* limit for all consecutive calls together */
 
 /* The owner of the agent's own calls. */
 #define LOOKUP_POOL_AGENT UINT64_MAX

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cgroups_unseen.h: reports which parts of the cgroup hierarchy the consumer could not see: an
+ * cgroups_unseen.h: reports the parts of the cgroup hierarchy that the consumer could not see: an
  * error line for each kind when it begins or grows, and the object `cgroups` of the method
  * `status`. Main thread only.
  */
@@ -18,16 +18,16 @@ struct event_lines;
 #define CGROUPS_UNSEEN_EVERY_S 300
 
 enum unseen_kind {
-	UNSEEN_DIRECTORIES, /* a walk could not read them */
-	UNSEEN_REST,	    /* a walk reached a limit of its own */
-	UNSEEN_OCCUPANCY,   /* of watched cgroups: whether they are populated */
+	UNSEEN_DIRECTORIES, /* directories that a walk could not read */
+	UNSEEN_REST,	    /* directories beyond a limit of the walk itself */
+	UNSEEN_OCCUPANCY,   /* watched cgroups that may be populated or not */
 	UNSEEN_ROOT,	    /* the hierarchy itself could not be read */
 	UNSEEN_COUNT_,
 };
 
-/* What the lines have reported, by kind. */
+/* The counts that the lines have reported, by kind. */
 struct cgroups_unseen {
-	const struct cgroups *cgroups; /* borrowed, as the next */
+	const struct cgroups *cgroups; /* borrowed, as the next member */
 	const struct event_lines *lines;
 	struct {
 		uint64_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * discovery.h: the collaborators of the files that find processes and watches: the events of the
- * kernel side, the scan of all processes, the match against the rules in force, and a change of
- * those rules. All borrowed. Main thread only.
+ * kernel side, the scan of all processes, the match against the active rules, and a change of those
+ * rules. All borrowed, unless noted. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_DISCOVERY_H
 #define TROCAR_CONSUMER_DISCOVERY_DISCOVERY_H
@@ -30,9 +30,9 @@
 
 struct rule_preview;
 
-/* That the rules file was refused as it is now: the rules in force are not the file's. */
+/* Records that the current rules file was refused: the active rules are not those of the file. */
 struct rules_refused {
-	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: it was not */
+	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: it was not refused */
 	size_t faults;
 	char first[256]; /* as in a compiler's message: "FILE:LINE: /pointer: message" */
 };
@@ -57,11 +57,11 @@ struct discovery {
 	struct shares *shares;
 	struct scope *scope;
 	const char *rules_path;	  /* of the rules file */
-	struct process_scan scan; /* owned, as the next */
+	struct process_scan scan; /* owned, as the next two members */
 	struct match_queue matches;
 	struct path_wait waiting;
-	uint64_t fills;		      /* how often the idle tries were filled */
-	struct rule_preview *preview; /* that has the idle tries, borrowed; NULL: none */
+	uint64_t fills;		      /* number of times that the idle tries were filled */
+	struct rule_preview *preview; /* uses the idle tries, borrowed; NULL: none */
 	struct rules_refused refused;
 };
 

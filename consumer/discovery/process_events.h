@@ -12,7 +12,7 @@
 
 struct discovery;
 
-/* Drains the events ring, until the turn is over (turn.h); pins->events.cut: more is left. */
+/* Drains the events ring until the time slice is over (turn.h); pins->events.cut: more is left. */
 void process_events_drain(struct discovery *d);
 
 /*

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_match.h: handles a process that the kernel side has seen: finds the rule of which it
- * meets every criterion, binds it to the watch of its cgroup, and writes the lines. Main thread
- * only.
+ * process_match.h: handles a process that the kernel side has seen: finds the rule whose criteria
+ * it all meets, binds it to the watch of its cgroup, and writes the lines. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_PROCESS_MATCH_H
 #define TROCAR_CONSUMER_DISCOVERY_PROCESS_MATCH_H
@@ -23,27 +22,27 @@ struct sighting {
 	uint64_t start_ns, cgroup_id, time_ns;
 	char comm[COMM_BYTES];
 	const char *found;   /* "exec", "fork", "rename", "scan" */
-	uint32_t generation; /* of the rule that the kernel side matched; 0: of none */
+	uint32_t generation; /* of the rule that the kernel side matched; 0: no rule */
 	bool image;	     /* it runs a new image (exec) */
 };
 
 /*
- * Matches it against the rule set in force, follows its move to another cgroup, and writes
- * process.match if the match is new, process.left if it matches no longer. Counts it as stale when
- * it is of another generation and no rule by name matches. Ask path_wait_process before.
+ * Matches the process against the active rule set, follows its move to another cgroup, and writes
+ * process.match if the match is new, process.left if it no longer matches. Counts the event as
+ * stale if it is of another generation and no rule by name matches. Call path_wait_process before.
  */
 void process_match_see(struct discovery *d, const struct sighting *seen);
 
 /*
- * Handles the process's end: writes process.exit if process.match was written, and takes it out of
+ * Handles the process's end: writes process.exit if process.match was written, and removes it from
  * its unwind table and its watch.
  */
 void process_match_gone(struct discovery *d, struct process *p);
 
 /*
- * Handles that nothing asks for a living process any more: writes process.left with `reason` if
- * process.match was written, and takes it out of its unwind table, its watch and `targets`.
- * process_match_see takes it back.
+ * Handles a living process that nothing needs any more: writes process.left with `reason` if
+ * process.match was written, and removes it from its unwind table, its watch and `targets`.
+ * process_match_see undoes this.
  */
 void process_match_leave(struct discovery *d, struct process *p, const char *reason);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_apply.h: puts a rule set in force: fills the inactive tries, switches to them, carries over
- * the present watches, and scans for matches of the new rules. Main thread only.
+ * rules_apply.h: activates a rule set: fills the inactive tries, switches to them, carries over the
+ * present watches, and scans for matches of the new rules. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_RULES_APPLY_H
 #define TROCAR_CONSUMER_DISCOVERY_RULES_APPLY_H
@@ -21,8 +21,8 @@ struct applied {
 
 /*
  * Applies `rules` (takes them over in every case) from `source`; `peer` is NULL for a file. Writes
- * rules.applied. Returns 0; -ENOSPC when the kernel's tables are too small (with an error line);
- * -errno. On failure the running set stays in force.
+ * rules.applied. Returns 0; -ENOSPC if the kernel's tables are too small (with an error line);
+ * -errno. On failure the previous set stays active.
  */
 int rules_apply_set(struct discovery *d, struct rules *rules, const char *source,
 		    const struct control_peer *peer, const struct rules_faults *warnings,
@@ -34,7 +34,7 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
  */
 int rules_apply_file(struct discovery *d);
 
-/* Writes `rules_refused` of the status, where the rules file is refused as it is now. */
+/* Writes `rules_refused` of the status if the current rules file was refused. */
 void rules_apply_write_refused(const struct discovery *d, struct jsonw *w);
 
 /* Writes rules.rejected. */

@@ -25,8 +25,7 @@ struct causes_cpus {
 	uint64_t others_ms; /* of all other cgroups on these CPUs, including that one */
 	uint64_t own_ms;    /* of the session's own cgroup */
 	uint64_t ms;	    /* length of the session */
-	size_t own_cpus;    /* CPUs that the session's cgroup ran on; 0: none, the times are of all
-			       CPUs */
+	size_t own_cpus;    /* that the session's cgroup ran on; 0: none, the times are of all */
 	size_t cpus;	    /* of the host */
 };
 

@@ -29,10 +29,8 @@ enum facts_disk_kind {
 /* One device. */
 struct facts_disk {
 	enum facts_disk_kind kind;
-	char *name; /* owned: what dm calls it, the level of an array, the path of a loop's file;
-		       NULL: none */
-	uint16_t below[FACTS_DISKS_BELOW]; /* devices directly below it: indexes into `devices.rows`
-					    */
+	char *name; /* owned: dm's name, an array's level, the path of a loop's file; NULL: none */
+	uint16_t below[FACTS_DISKS_BELOW]; /* directly below: indexes into `devices.rows` */
 	uint16_t n_below;
 	uint16_t below_more; /* devices that did not fit or are not listed */
 	bool swap;	     /* the kernel swaps to it */

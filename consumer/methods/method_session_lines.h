@@ -6,8 +6,8 @@
 #include "consumer/control/control.h"
 
 /*
- * The method session.lines {session}, without it the last that ended; a control_call, with a struct
- * methods as context.
+ * The method session.lines {session}; without `session`, the last session that ended. A
+ * control_call, with a struct methods as context.
  */
 int method_session_lines(void *context, const struct control_peer *peer,
 			 const struct json_node *params, struct jsonw *w,

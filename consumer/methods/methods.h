@@ -21,13 +21,13 @@ struct method_tie {
 	struct session_stopped by;
 };
 
-/* What the methods use; all borrowed. Main thread only. */
+/* The inputs of the methods; all borrowed. Main thread only. */
 struct methods {
 	const struct telemetry *t;
 	struct discovery *d;
 	const struct watch_events *watch_events;
 	struct subscriptions *subscriptions;
-	struct kept_lines *kept; /* NULL: it keeps none */
+	struct kept_lines *kept; /* NULL: no lines are kept */
 	const struct control_server *control;
 	struct symbols *symbols;
 	struct broker_client *files; /* connection of the threads that read processes' files */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ruleset.h: the rule set in force, and its copy in the kernel's tries. Sessions and lines outlive
- * a change of rules, so sets are counted by reference. There are two pairs of tries: the consumer
- * writes a new set into the pair that is not in use and switches to it with one word, so that there
- * is no moment without rules.
+ * ruleset.h: the active rule set, and its copy in the kernel's tries. Sessions and lines outlive a
+ * change of rules, so sets are reference-counted. There are two pairs of tries: the consumer writes
+ * a new set into the pair that is not in use and switches to it by writing one word, so that rules
+ * are active at all times.
  */
 #ifndef TROCAR_CONSUMER_RULES_RULESET_H
 #define TROCAR_CONSUMER_RULES_RULESET_H
@@ -24,15 +24,15 @@ struct ruleset {
 	uint32_t *ids;		/* one per rule, see ruleset_id; main thread only */
 };
 
-/* Not the id of any rule. */
+/* Ids that no rule has. */
 #define RULE_ID_NONE	0u	   /* no rule */
-#define RULE_ID_UNKNOWN UINT32_MAX /* some rule, but it is not known which */
+#define RULE_ID_UNKNOWN UINT32_MAX /* an unknown rule */
 
-/* The set in force; every module reads it. Main thread only. */
+/* The active set; every module reads it. Main thread only. */
 struct active_rules {
 	struct ruleset *set; /* a reference; NULL before the first is applied */
-	uint32_t generation; /* the last generation that was given */
-	uint32_t last_id;    /* the last id that was given to a rule */
+	uint32_t generation; /* the last generation that was assigned */
+	uint32_t last_id;    /* the last id that was assigned to a rule */
 };
 
 /* Makes a set with one reference, which takes over `rules` on success. 0 or -ENOMEM. */
@@ -42,8 +42,8 @@ struct ruleset *ruleset_ref(struct ruleset *set);
 void ruleset_unref(struct ruleset *set);
 
 /*
- * Gives each rule of `to` its id: that of the rule of the same name and content in `from` (may be
- * NULL), or else the next one after *last_id.
+ * Assigns each rule of `to` its id: that of the rule with the same name and content in `from` (may
+ * be NULL), or else the next one after *last_id.
  */
 void ruleset_number(struct ruleset *to, const struct ruleset *from, uint32_t *last_id);
 
@@ -54,8 +54,8 @@ void ruleset_number(struct ruleset *to, const struct ruleset *from, uint32_t *la
 uint32_t ruleset_id(const struct ruleset *set, const struct rule *rule);
 
 /*
- * Fills pair `pair` (0 or 1) of tries with the set's keys, after it has emptied that pair. Does not
- * touch the other pair. 0; -ENOSPC when the loader's --rules is too small; -errno.
+ * Empties pair `pair` (0 or 1) of tries, then fills it with the set's keys. Does not touch the
+ * other pair. Returns 0; -ENOSPC if the loader's --rules is too small; -errno.
  */
 int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct ruleset *set);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shares.h: counts which owner holds how much of each bounded resource. While there is room every
- * owner gets it. When there is none, a newcomer takes an idle place of an owner with more than the
- * newcomer would have then. So no owner can keep others out, and two owners with the same amount do
- * not take from each other in turns. Makes no system call; main thread only.
+ * shares.h: counts how much of each bounded resource every owner holds. While there is space, every
+ * owner gets it. When there is none, a newcomer takes an idle element of an owner that holds more
+ * than the newcomer would then. So no owner can keep others out, and two owners with equal amounts
+ * do not take from each other in turns. Makes no system call; main thread only.
  */
 #ifndef TROCAR_CONSUMER_RULES_SHARES_H
 #define TROCAR_CONSUMER_RULES_SHARES_H
@@ -18,7 +18,7 @@
 enum share {
 	SHARE_WATCHES,	/* slots */
 	SHARE_TABLES,	/* unwind tables */
-	SHARE_ROWS,	/* bytes of the unwind pool that no other owner uses too */
+	SHARE_ROWS,	/* bytes of the unwind pool used by no other owner */
 	SHARE_CAPTURED, /* milliseconds within the last hour */
 	SHARE_COUNT_,
 };
@@ -35,7 +35,7 @@ struct owner {
 
 struct shares {
 	struct idmap owners;	/* hash of the name -> struct owner *, owned */
-	struct budget captured; /* by cgroups that were removed before their owner was looked up */
+	struct budget captured; /* captured in cgroups removed before their owner was looked up */
 };
 
 void shares_init(struct shares *s);
@@ -49,26 +49,26 @@ struct owner *shares_owner(struct shares *s, const char *name);
 
 struct cgroups;
 
-/* Returns the owner of a cgroup with one more reference (shares_put); NULL when it is not known. */
+/* Returns the owner of a cgroup with one more reference (shares_put); NULL if it is unknown. */
 struct owner *shares_of_cgroup(struct shares *s, struct cgroups *cgroups, uint64_t cgroup_id,
 			       uint32_t pid_hint);
 
 /* Takes one more reference and returns `owner`; NULL is allowed. */
 struct owner *shares_ref(struct owner *owner);
 
-/* Gives a reference back; NULL is allowed. */
+/* Drops a reference; NULL is allowed. */
 void shares_put(struct shares *s, struct owner *owner);
 
 /* Frees the owners without references that have captured nothing within the last hour. */
 void shares_sweep(struct shares *s, uint64_t now_ns);
 
-/* Change the holdings of `owner`; with NULL they do nothing. */
+/* Change the amount that `owner` holds; with NULL they do nothing. */
 void shares_add(struct owner *owner, enum share share, uint64_t n);
 void shares_sub(struct owner *owner, enum share share, uint64_t n);
 
 /*
- * Whether `from` has more of the share than `to` would have with `n` more. False when either is
- * NULL.
+ * Returns whether `from` has more of the share than `to` would have with `n` more. False if either
+ * is NULL.
  */
 bool shares_yield(const struct owner *from, const struct owner *to, enum share share, uint64_t n);
 
@@ -76,17 +76,17 @@ bool shares_yield(const struct owner *from, const struct owner *to, enum share s
 void shares_clear(struct shares *s, enum share share);
 
 /*
- * Returns how many milliseconds the overall budget of `max_ms` in an hour lets `owner` capture at
- * `at_ns`, which is now or later; *ret_of_owner: this owner has less left than all. An owner alone
- * may use all of it, with others half. An owner may use its equal part even when others have used
- * up the whole, until all together have used twice the budget.
+ * Returns the milliseconds that the overall budget of `max_ms` per hour lets `owner` capture at
+ * `at_ns`, which is now or later; *ret_of_owner: this owner has less left than all together. An
+ * only owner may use all of it, one of several half. An owner may use its equal part even when
+ * others have used up the whole, until all together have used twice the budget.
  */
 uint64_t shares_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t at_ns,
 			bool *ret_of_owner);
 
 /*
- * Returns how much `owner` has left of its equal part of a rule's budget. Counts its captured time
- * by all rules. `used_ms` of the budget are used up.
+ * Returns the rest of `owner`'s equal part of a rule's budget. Counts its captured time by all
+ * rules. `used_ms` of the budget are used up.
  */
 uint64_t shares_part_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms,
 			     uint64_t used_ms, uint64_t at_ns);
@@ -94,7 +94,7 @@ uint64_t shares_part_left_ms(struct shares *s, struct owner *owner, uint64_t max
 /* Counts captured milliseconds for `owner`, or for no owner (NULL). */
 void shares_captured(struct shares *s, struct owner *owner, uint64_t now_ns, uint32_t ms);
 
-/* Returns the part that was counted at `captured_ns` and not captured. */
+/* Takes back the part of `ms` that was counted at `captured_ns` and not captured. */
 void shares_return(struct shares *s, struct owner *owner, uint64_t captured_ns, uint32_t ms);
 
 /* Computes for each share `capacity` divided by the number of owners that hold any of it. */
@@ -102,8 +102,8 @@ void shares_parts(const struct shares *s, const uint64_t capacity[SHARE_COUNT_],
 		  uint64_t ret_parts[SHARE_COUNT_]);
 
 /*
- * Lists the owners that hold something, at most `max`, by the largest part of any capacity that
- * they hold, the largest first. Returns how many. Updates held[SHARE_CAPTURED].
+ * Lists the owners that hold something, at most `max`, sorted by the largest part of any capacity
+ * that they hold, the largest first. Returns their number. Updates held[SHARE_CAPTURED].
  */
 size_t shares_top(struct shares *s, const uint64_t capacity[SHARE_COUNT_], uint64_t now_ns,
 		  const struct owner **ret_top, size_t max);

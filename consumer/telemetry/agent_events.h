@@ -14,12 +14,15 @@
 struct jsonw;
 struct telemetry;
 
-/* What an earlier consumer left: how long no process drained the rings, and its open sessions. */
+/*
+ * The state left by an earlier consumer: the time that no process drained the rings, and its open
+ * sessions.
+ */
 struct agent_gap {
-	uint64_t gap_ms; /* 0: there was none */
+	uint64_t gap_ms; /* 0: no gap */
 	uint64_t cut[SESSIONS_MAX];
 	size_t n_cut;
-	uint64_t lost_lines, lost_bytes, lost_sessions; /* struct control explains them */
+	uint64_t lost_lines, lost_bytes, lost_sessions; /* explained at struct control */
 };
 
 /* Writes agent.start, and an error line if an earlier consumer ended without agent.stop. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * health.h: writes the agent's cost and losses as a line every --health-seconds while something is
- * watched. A drain writes it: no wake-up is made for it. Main thread only.
+ * health.h: writes the agent's cost and losses as a line every --health-seconds while anything is
+ * watched. A drain writes it, so it causes no extra wake-up. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TELEMETRY_HEALTH_H
 #define TROCAR_CONSUMER_TELEMETRY_HEALTH_H
@@ -23,7 +23,7 @@ struct health_losses {
 
 #define HEALTH_RINGS 3 /* samples, events, errors */
 
-/* The totals of the last line, and the counts since. */
+/* The totals of the last line, and the counts since then. */
 struct health {
 	const struct telemetry *telemetry; /* borrowed */
 	uint64_t every_ns;		   /* 0: never */
@@ -41,18 +41,18 @@ struct health {
  */
 uint64_t health_resident_bytes(void);
 
-/* Writes the keys of the longest turns of the main loop. */
+/* Writes the keys of the longest iterations of the main loop. */
 void health_write_longest(const struct loop_longest *longest, struct jsonw *w);
 
 /* `seconds` between lines; 0: no lines. */
 void health_init(struct health *h, const struct telemetry *telemetry, uint32_t seconds);
 
-/* Notes how full the rings are. Call before each drain. */
+/* Records the fill of the rings. Call before each drain. */
 void health_fill(struct health *h);
 
 /*
- * Writes the line when it is due, or when nothing is watched any more and something was lost since
- * the last line. Call after each drain. `now_ns` is CLOCK_MONOTONIC.
+ * Writes the line if it is due, or if nothing is watched any more and something was lost since the
+ * last line. Call after each drain. `now_ns` is CLOCK_MONOTONIC.
  */
 void health_check(struct health *h, uint64_t now_ns);
 

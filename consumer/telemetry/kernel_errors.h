@@ -20,7 +20,7 @@ struct kernel_errors {
 	struct counts *counts;
 };
 
-/* Drains the errors ring; schedules a scan at once when discovery events were lost. */
+/* Drains the errors ring; schedules a scan at once if discovery events were lost. */
 void kernel_errors_drain(struct kernel_errors *k);
 
 #endif

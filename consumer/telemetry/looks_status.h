@@ -7,7 +7,7 @@
 
 struct jsonw;
 
-/* Writes `looks`: {...}: the cost of the recorder's looks, and the kept part. */
+/* Writes `looks`: {...}: the cost of the recorder's sampling passes, and the kept waits. */
 void looks_status_write(const struct telemetry *t, struct jsonw *w);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * losses.h: turns counters of losses without a record into error lines; when the output itself
+ * losses.h: turns counters of losses without a record into error lines, or, if the output itself
  * fails, into messages on stderr. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TELEMETRY_LOSSES_H
@@ -11,10 +11,10 @@
 struct schedule;
 struct telemetry;
 
-/* Ways in which a discovery event is lost: rows of a table in losses.c. */
+/* Kinds of loss of a discovery event: rows of a table in losses.c. */
 #define LOSSES_EVENTS 4
 
-/* What has been reported so far. */
+/* The losses reported so far. */
 struct losses {
 	const struct telemetry *telemetry; /* borrowed, as the next two */
 	struct schedule *schedule;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * telemetry.h: what telemetry reads: a view of every module that has figures. It changes nothing
- * there. Main thread only.
+ * telemetry.h: the inputs of telemetry: a view of every module that has figures, which it does not
+ * change. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TELEMETRY_TELEMETRY_H
 #define TROCAR_CONSUMER_TELEMETRY_TELEMETRY_H
