@@ -111,8 +111,7 @@ struct agent {
 	uint64_t forgot_ns;    /* last search for unused modules */
 	uint64_t drained_turn; /* turn of the loop in which agent_drain last ran */
 	uint32_t owner;	       /* value of control.owner while the maps are this consumer's */
-	bool ousted;  /* another consumer has taken over the maps, or another set has replaced them
-		       */
+	bool ousted;  /* another consumer took over the maps, or another set replaced them */
 	bool started; /* agent.start was written, so agent.stop will be */
 	struct losses losses;
 	struct health health;

@@ -32,7 +32,7 @@ struct rules_file {
 	int fd;		  /* inotify, -1: not watched */
 	int watches[RULES_FILE_FOLDERS];
 	char folders[RULES_FILE_FOLDERS][PATH_MAX]; /* "": none */
-	char around[RULES_FILE_AROUND][PATH_MAX];   /* whose entries may be replaced; "": none */
+	char around[RULES_FILE_AROUND][PATH_MAX];   /* an entry may be replaced there; "": none */
 	struct stat seen; /* the file at the path at the last call; st_ino 0: nothing */
 	bool blind;	  /* a directory or link on the way is not watched */
 	bool made;	  /* a new file may still be being written */

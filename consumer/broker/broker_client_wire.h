@@ -41,7 +41,10 @@ int broker_client_wire_receive(int fd, uint32_t request, uint32_t sequence,
 			       struct broker_answer *ret_answer,
 			       struct broker_client_brought *ret_brought);
 
-/* Return a sentence with the reason for a missing answer, for an -errno of the functions above. */
+/*
+ * Return a sentence with the reason for a missing answer: for an -errno of the functions above, and
+ * for an errno of connecting to the broker.
+ */
 const char *broker_client_wire_text(int r);
 const char *broker_client_wire_connect_text(int error);
 

@@ -28,7 +28,7 @@ uint64_t cgroup_lookup_owner(const struct stat *st);
 
 /*
  * Looks up `path`, relative to the mount ("." for the mount itself), up to the first foreign
- * directory, whose owner could make the caller wait. Returns 0 with *ret_stat of `path` and
+ * directory, because its owner could make the caller wait. Returns 0 with *ret_stat of `path` and
  * *ret_owner 0, or with *ret_stat and *ret_owner of the first foreign directory on the way. *bytes
  * is the length of the start of `path` that is known not to be foreign, and on return that of the
  * directory of *ret_stat; the pointer may be NULL. Returns -errno of stat(2): *bytes is then that

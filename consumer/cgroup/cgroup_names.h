@@ -16,7 +16,7 @@
 struct cgroups;
 
 #define CGROUP_NAMES_MAX       256  /* cgroups of one session; others are looked up each time */
-#define CGROUP_NAMES_ABOVE_MAX 2048 /* cgroups whose parent directories are known */
+#define CGROUP_NAMES_ABOVE_MAX 2048 /* cgroups with known parent directories */
 #define CGROUP_NAMES_LEVELS    4    /* of the hierarchy, from the root's children on */
 
 struct cgroup_names {

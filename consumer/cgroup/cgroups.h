@@ -30,9 +30,10 @@ struct cgroups {
 	struct lookup_call *late;    /* late walks of users' directories */
 	uint64_t listed_cpu_ns;	     /* CPU time of the threads that listed such directories */
 	/* The parts that the consumer cannot see; cgroups_unseen.h reports them. */
-	struct cgroupfs_left left;	/* of the last completed walk */
-	int walk_error;			/* -errno of the last walk, 0 if it was completed */
-	struct cgroupfs_unread unknown; /* watches whose occupancy the last scan could not read */
+	struct cgroupfs_left left; /* of the last completed walk */
+	int walk_error;		   /* -errno of the last walk, 0 if it was completed */
+	struct cgroupfs_unread
+		unknown; /* watches with an occupancy that the last scan could not read */
 };
 
 /* Opens the hierarchy mounted at `mount` (borrowed). 0 or -errno. */

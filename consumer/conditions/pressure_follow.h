@@ -54,8 +54,8 @@ void pressure_follow_init(struct pressure_follow *p, const struct event_log *log
 void pressure_follow_changed(struct pressure_follow *p, struct watch *w);
 
 /*
- * Opens the files whose lookup was too slow when the watch began. Call at each scan of the
- * processes.
+ * Opens the files that could not be looked up in time when the watch began. Call at each scan of
+ * the processes.
  */
 void pressure_follow_again(struct pressure_follow *p, struct watch *w);
 

@@ -39,8 +39,8 @@ struct quiet {
 void quiet_follow_changed(const struct watch *w, struct quiet **quiet);
 
 /*
- * Takes the watch's newest facts, unless they were taken before, and fires triggers for rules whose
- * threshold is crossed. Call after each drain that may have read facts.
+ * Takes the watch's newest facts, unless they were taken before, and fires triggers for rules with
+ * a crossed threshold. Call after each drain that may have read facts.
  */
 void quiet_follow_read(struct quiet *q, struct watch *w, struct triggers *triggers);
 

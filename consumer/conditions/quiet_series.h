@@ -16,7 +16,7 @@
 #define QUIET_MEMORY_MS 300000
 
 /*
- * A cgroup whose usual time is less than this share of one CPU counts as idle: it is never quiet.
+ * A cgroup with a usual time of less than this share of one CPU counts as idle: it is never quiet.
  */
 #define QUIET_IDLE_PCT 1
 

@@ -61,7 +61,7 @@ void stuck_follow_changed(const struct watch *w, struct stuck **stuck);
 int stuck_follow_find(const struct wait_recorder *waits, const struct watch *w,
 		      struct stuck_found *ret_found);
 
-/* Fires triggers for rules whose threshold is crossed. Call after each complete pass. */
+/* Fires triggers for rules with a crossed threshold. Call after each complete pass. */
 void stuck_follow_check(struct stuck *s, const struct wait_recorder *waits, struct watch *w,
 			struct triggers *triggers);
 

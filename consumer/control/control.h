@@ -34,8 +34,7 @@ struct control_peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	bool admin; /* root, the agent's own user, or in the admin group: may call changing methods
-		     */
+	bool admin;	     /* root, the agent's own user, or in the admin group */
 	uint64_t connection; /* its number, from 1; never reused */
 };
 

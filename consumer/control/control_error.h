@@ -12,8 +12,8 @@ enum control_code {
 	CONTROL_NO_METHOD = -32601,
 	CONTROL_BAD_PARAMS = -32602,
 	CONTROL_INTERNAL = -32603,
-	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: the connection is closed
-				    after it */
+	CONTROL_CLOSED =
+		-32000, /* too many clients, too slow, too long; then the client is closed */
 	CONTROL_FORBIDDEN = -32001,
 	CONTROL_REJECTED = -32002, /* faulty rules: `data` has the faults */
 	CONTROL_HELD =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_match.h: handles a process that the kernel side has seen: finds the rule whose criteria
+ * process_match.h: handles a process that the kernel side has seen: finds a rule with criteria that
  * it all meets, binds it to the watch of its cgroup, and writes the lines. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_PROCESS_MATCH_H

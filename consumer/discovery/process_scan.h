@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_scan.h: reads all processes from the iterator `tasks`. The scan finds processes whose
- * events were lost, and processes that ran before the consumer started. An iteration of the main
- * loop spends at most its time slice on it (turn.h); the next iterations continue. A process that
- * begins in the meantime causes an event, and a scan releases no process that was seen after the
- * scan had begun. Main thread only.
+ * process_scan.h: reads all processes from the iterator `tasks`. The scan finds processes that
+ * events of the kernel side have missed, and processes that ran before the consumer started. An
+ * iteration of the main loop spends at most its time slice on it (turn.h); the next iterations
+ * continue. A process that begins in the meantime causes an event, and a scan releases no process
+ * that was seen after the scan had begun. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_PROCESS_SCAN_H
 #define TROCAR_CONSUMER_DISCOVERY_PROCESS_SCAN_H

@@ -20,7 +20,7 @@ struct rule_preview;
 /* The matches that a preview omitted. */
 struct rule_preview_left {
 	size_t omitted;	   /* matches beyond `max` */
-	size_t unreadable; /* cgroups of rules by cgroup whose processes could not be read */
+	size_t unreadable; /* cgroups of rules by cgroup with unreadable processes */
 };
 
 /*

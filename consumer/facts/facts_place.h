@@ -14,7 +14,7 @@
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/facts/facts.h"
 
-#define FACTS_PLACE_PIDS  32 /* processes whose v1 cgroups are looked up */
+#define FACTS_PLACE_PIDS  32 /* processes per lookup of v1 cgroups */
 #define FACTS_PLACE_PATHS 8  /* different v1 cgroups that are distinguished */
 
 /* The place of one source. */

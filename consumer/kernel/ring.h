@@ -19,8 +19,7 @@ struct ring {
 	unsigned long *consumer_pos;
 	const unsigned long *producer_pos;
 	const uint8_t *data;
-	uint8_t *bounce; /* for a record that wraps; as long as the longest seen, at most
-			    RING_RECORD_MAX */
+	uint8_t *bounce; /* for a record that wraps; grows up to RING_RECORD_MAX */
 	size_t bounce_bytes;
 	uint64_t records; /* drained so far */
 	uint64_t bad;	  /* impossible lengths: the ring is then skipped to its end */

@@ -25,8 +25,8 @@ void kept_lines_put(void *kept, const char *data, size_t bytes, uint64_t lines);
 
 /*
  * Writes the keys session, lines (an array of its lines, in order) and omitted (the number of
- * dropped lines) of the one session whose id begins with `session`; NULL: of the last session that
- * ended. Returns 0; -ENOENT: there is none; -EEXIST: there are several.
+ * dropped lines) of the one session with an id that begins with `session`; NULL: of the last
+ * session that ended. Returns 0; -ENOENT: there is none; -EEXIST: there are several.
  */
 int kept_lines_write(struct kept_lines *kept, const char *session, struct jsonw *w);
 

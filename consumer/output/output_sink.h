@@ -29,8 +29,8 @@ struct output_sink {
 	bool poll_first; /* a terminal, or a pipe that could not be opened again */
 	bool final; /* stdout is a pipe or socket without a name: its reader's end is its own */
 	bool torn;  /* a file that ends inside a line: a line end goes first */
-	uint64_t looked_ns, other_ns; /* last check of output_sink_is_lost; since when another file
-					 is at the path */
+	uint64_t looked_ns,
+		other_ns; /* last output_sink_is_lost; another file is at the path since, 0: none */
 };
 
 /* Opens `where` (as in output_queue_new). On failure there is nothing to release. 0 or -errno. */

@@ -23,7 +23,7 @@ struct watch;
 #define PROCESS_LINGER_MS 40000 /* longer than the longest pre_ms and a drain */
 #define PROCESS_GONE_MAX  8192	/* ended or left processes; beyond, they are freed early */
 
-/* Its place in the list of processes whose process.match waits for their mappings. */
+/* Its place in the list of processes with a process.match that waits for their mappings. */
 struct match_wait {
 	struct process *previous, *next;
 	const char *found; /* a literal, for the line */
@@ -36,7 +36,7 @@ enum mappings_wait_state {
 	MAPPINGS_ASKED,	 /* the running walk asks for them */
 };
 
-/* Its place in the list of processes whose mappings a walk over all tasks reads. */
+/* Its place in the list of processes that wait for a walk over all tasks to read their mappings. */
 struct mappings_wait {
 	struct process *previous, *next;
 	uint64_t since_ns;  /* they must not be older */

@@ -49,7 +49,7 @@ struct process_unwind {
 	struct unwind_room room;
 	struct process *first; /* list of processes that wait for files or for a table */
 	struct process_key
-		starved[PROCESS_UNWIND_STARVED_MAX]; /* processes whose files did not fit */
+		starved[PROCESS_UNWIND_STARVED_MAX]; /* processes with files that did not fit */
 	size_t starved_count;
 	bool hungry;	 /* a process that lacks a table was sampled since the last step */
 	bool unfinished; /* the last round over the waiting processes ran out of time */
@@ -77,7 +77,7 @@ int process_unwind_listen(struct process_unwind *u, struct loop *loop);
 void process_unwind_done(struct process_unwind *u);
 
 /*
- * Makes or renews the tables of the processes whose mappings were read since the last call
+ * Makes or renews the tables of the processes with mappings that were read since the last call
  * (process_queue_read), and makes the kernel side take raw addresses of those with a table. Ends
  * when the time slice is over; the rest stays in the queue for the next call. Call after each
  * drain, and after a process was mapped outside of a drain.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_plan.h: an unwind table in preparation: the mappings of one process, and how the kernel
- * side walks stacks in each of them. It holds the files whose rows are known.
+ * side walks stacks in each of them. It holds the files with known rows.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_UNWIND_PLAN_H
 #define TROCAR_CONSUMER_PROCESS_UNWIND_PLAN_H

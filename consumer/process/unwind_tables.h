@@ -84,9 +84,10 @@ uint32_t unwind_tables_count_free(const struct unwind_tables *all);
 int unwind_tables_find_free(struct unwind_tables *all, uint32_t *ret_number);
 
 /*
- * Fills the free table `number` from the plan of `p`, whose files are settled, publishes it, makes
- * the kernel side walk with it, and retires the table that `p` had. Writes p->unwind. Returns 0;
- * -ESRCH if the process has ended or has another image now; -ENOMEM; -errno of open(2) and read(2).
+ * Fills the free table `number` from the plan of `p`, publishes it, makes the kernel side walk with
+ * it, and retires the table that `p` had. All files of the plan must be settled. Writes p->unwind.
+ * Returns 0; -ESRCH if the process has ended or has another image now; -ENOMEM; -errno of open(2)
+ * and read(2).
  */
 int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t number);
 
@@ -106,7 +107,7 @@ void unwind_tables_leave(struct unwind_tables *all, struct process *p);
 void unwind_tables_notify_less(struct unwind_tables *all, const struct process *p);
 
 /*
- * Returns the table whose last filling is `table_generation` (struct sample), which may be retired
+ * Returns the table with the last filling `table_generation` (struct sample), which may be retired
  * by now; or NULL.
  */
 const struct walk_table *unwind_tables_find(const struct unwind_tables *all,

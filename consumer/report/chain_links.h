@@ -19,9 +19,9 @@ struct chains_wanted {
 };
 
 /*
- * Returns the longest chain whose first link waits in `state` (wait_kind.h), not for work, for a
- * wanted lock (NULL: any), and at least half as long as the heaviest such link; NULL if there is
- * none.
+ * Returns the longest chain with a first link that waits in `state` (wait_kind.h), not for work,
+ * for a wanted lock (NULL: any), and at least half as long as the heaviest such link; NULL if there
+ * is none.
  */
 const struct chain *chain_links_find(const struct chains *c, uint8_t state,
 				     const struct chains_wanted *wanted);

@@ -2,8 +2,9 @@
 /*
  * chains.h: wait chains: the threads that a session's threads waited for, and their activity in
  * that time, link by link. Made from the single long waits: a wait has a begin, an end, and a
- * thread that ended it, whose activity is taken for exactly this time. Waits of threads with the
- * same name (without digits) that follow the same path are one chain. Pure; report thread only.
+ * thread that ended it; the activity of that thread is taken for exactly this time. Waits of
+ * threads with the same name (without digits) that follow the same path are one chain. Pure; report
+ * thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_CHAINS_H
 #define TROCAR_CONSUMER_REPORT_CHAINS_H

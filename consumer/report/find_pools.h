@@ -9,7 +9,7 @@
 #include "consumer/report/findings_search.h"
 
 /*
- * Adds a pool whose threads waited for work in the baseline and now share one other wait, so that
+ * Adds a pool of threads that waited for work in the baseline and now share one other wait, so that
  * new work waits for them. Sockets show the data that arrived and was not read.
  */
 void find_pools_starved(struct findings_search *s);

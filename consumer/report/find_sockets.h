@@ -9,8 +9,7 @@
 #include "consumer/report/findings_search.h"
 
 /*
- * Adds the peer whose answers were awaited, and whether the network to it or the peer itself is
- * slow.
+ * Adds the peer with the awaited answers, and whether the network to it or the peer itself is slow.
  */
 void find_sockets_peer(struct findings_search *s);
 

@@ -47,12 +47,12 @@ struct session_digest {
 	struct tally
 		functions;    /* self: the innermost user frame, else the innermost kernel frame */
 	struct tally modules; /* unnamed frames, by module and reason */
-	struct tally broken;  /* samples whose chain ended early, by module and reason */
+	struct tally broken;  /* samples with a chain that ended early, by module and reason */
 	uint64_t samples[SIGNAL_COUNT_][QUALITY_COUNT_]; /* by the signal that took the stack */
 	uint64_t stood_ns[SIGNAL_COUNT_];		 /* time that these samples represent */
 	/* Samples of unwound stacks, by their end. */
 	uint64_t ends[UNWIND_END_COUNT_];
-	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */
+	uint64_t by_pointers; /* samples with stacks that were taken by frame pointers */
 	uint64_t followed;    /* samples walked by a table with at least one frame-pointer step */
 	uint64_t frames;      /* of all stacks, counted once per sample */
 	struct idmap walked;  /* processes with at least one stack walked by a table */

@@ -55,8 +55,8 @@ struct drain {
 
 /*
  * Drains the samples ring until the time slice is over (turn.h; pins->samples.cut: more is left),
- * then builds the unwind tables of the processes whose mappings it had to read. Any handler of the
- * main thread may call it: it starts and ends no session and no watch.
+ * then builds the unwind tables of the processes for which it had to read mappings. Any handler of
+ * the main thread may call it: it starts and ends no session and no watch.
  */
 void drain_samples(struct drain *d);
 

@@ -26,8 +26,8 @@ struct sample_build_ids {
 };
 
 /*
- * Finds the frames in a module whose build-id is unknown (symbols_lacks_build_id) or differs from
- * the one that the kernel reports now. A module may be listed several times. `maps` are the
+ * Finds the frames in a module with a build-id that is unknown (symbols_lacks_build_id) or differs
+ * from the one that the kernel reports now. A module may be listed several times. `maps` are the
  * mappings of the record's process as last read; finds nothing if they belong to another image
  * (before an execve).
  */

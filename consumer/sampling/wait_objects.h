@@ -29,7 +29,7 @@ struct wait_objects {
 	struct look_on *items; /* owned */
 	size_t count, space;
 	struct idmap by_hash; /* hash -> number */
-	uint64_t left_out;    /* samples of objects that did not fit, or whose hash is taken */
+	uint64_t left_out; /* samples of objects that did not fit, or with a hash that is taken */
 };
 
 void wait_objects_init(struct wait_objects *o);

@@ -165,13 +165,13 @@ void sessions_read_facts(struct sessions *all, uint64_t now_ns);
 void session_end(struct sessions *all, struct session *s);
 
 /*
- * Ends the sessions whose time is over, once their signals have finished readings that take several
- * iterations. Returns true if it ended one: the caller then drains the rings.
+ * Ends the sessions that have reached their end, once their signals have finished readings that
+ * take several iterations. Returns true if it ended one: the caller then drains the rings.
  */
 bool sessions_end_due(struct sessions *all, uint64_t now_ns);
 
 /*
- * Removes one ended session from `all` whose samples have all arrived, or whose SETTLE_NS have
+ * Removes one ended session from `all`, after all its samples have arrived or SETTLE_NS have
  * passed, and closes its ledger. The caller owns the session and its result. NULL if there is none.
  */
 struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns);

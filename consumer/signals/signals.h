@@ -252,7 +252,7 @@ static inline void *signals_evidence(struct signal *const signals[SIGNAL_COUNT_]
 }
 
 /*
- * Returns the signal of a session whose stacks are of threads in state `stacks_of`; NULL if there
+ * Returns the signal of a session that takes stacks of threads in state `stacks_of`; NULL if there
  * is none.
  */
 struct signal *signals_of_stacks(struct signal *const signals[SIGNAL_COUNT_],

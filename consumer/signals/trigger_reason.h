@@ -68,8 +68,8 @@ const char *trigger_reason_name(enum trigger_kind kind);
 enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason);
 
 /*
- * Returns the word of a cause: that of its resource, or "request", "exec", "quiet", "stuck" or
- * "oom_kill".
+ * Returns the word of a cause: "pressure" for each resource, else "request", "exec", "quiet",
+ * "stuck" or "oom_kill".
  */
 const char *trigger_reason_cause_name(enum trigger_cause cause);
 

@@ -34,7 +34,7 @@
 #define SYMBOLS_KERNEL_AGE_NS  60000000000ULL
 
 #define MODULE_PLACES  4 /* the last places seen of a module */
-#define MODULE_ENTRIES 4 /* functions of a module whose way of entry is known */
+#define MODULE_ENTRIES 4 /* functions of a module with a known way of entry */
 
 /* Whether a call can end at the begin of a function. */
 struct module_entry {

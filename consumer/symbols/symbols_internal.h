@@ -16,11 +16,11 @@ struct symbols {
 	struct module_file file;    /* set before the symbolizer thread uses it */
 	/* the rest is used by the symbolizer thread only */
 	struct build_ids ids;
-	size_t identified; /* modules whose build-id was read from their file */
+	size_t identified; /* modules with a build-id that was read from their file */
 	size_t max_bytes, table_bytes;
-	struct module *newest, *oldest;	      /* list of the modules with a table */
-	uint32_t epoch;			      /* trims so far */
-	struct jit jit;			      /* of the session whose stacks are being named */
+	struct module *newest, *oldest; /* list of the modules with a table */
+	uint32_t epoch;			/* trims so far */
+	struct jit jit;			/* of the session with the stacks that are being named */
 	struct perf_map_files perf_map_files; /* has its own lock */
 	struct ksyms ksyms;
 	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as counted in stats */

@@ -56,7 +56,7 @@ struct cooldown {
 	uint64_t session, stop_ns; /* 0: none */
 	uint64_t span_ms;	   /* from the first reading that measured its trigger to its end */
 	uint64_t stall_us[2];	   /* of the cgroup in that time: some, full */
-	/* The start of the time whose stall is compared with it. */
+	/* The start of the time for which the stall is compared. */
 	struct psi from;
 	uint64_t from_ns; /* 0: no trigger compared yet */
 	/* The triggers held back since the last line, the last of them, and the reason. */
@@ -86,7 +86,7 @@ void cooldowns_done(struct cooldowns *all);
 
 /*
  * Returns whether the cooldown holds this trigger back at `now_ns`; *ret_held then has the reason.
- * Otherwise *ret_broken is the session whose cooldown the trigger breaks, or 0.
+ * Otherwise *ret_broken is the session with the cooldown that the trigger breaks, or 0.
  */
 bool cooldown_holds(struct cooldowns *all, const struct cooldown_key *key,
 		    const struct trigger_reason *reason, uint64_t now_ns,
@@ -117,7 +117,7 @@ void cooldowns_expire(struct cooldowns *all, uint64_t now_ns);
 
 /*
  * Call before a new rule set becomes active: points the entries to its rules of the same names.
- * Writes the sums of entries whose rule is gone, and frees these entries.
+ * Writes the sums of entries that have lost their rule, and frees these entries.
  */
 void cooldowns_rebind(struct cooldowns *all, const struct rules *fresh);
 

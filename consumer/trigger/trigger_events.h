@@ -17,8 +17,8 @@
 void trigger_events_held(const struct event_log *log, const struct cooldown *e, bool sums);
 
 /*
- * Writes the line "pressure" of a trigger that began session `session`. `broken`: the session whose
- * cooldown it broke, or 0.
+ * Writes the line "pressure" of a trigger that began session `session`. `broken`: the session with
+ * the cooldown that it broke, or 0.
  */
 void trigger_events_pressure(const struct event_log *log, const struct trigger *trigger,
 			     uint64_t session, uint64_t broken);

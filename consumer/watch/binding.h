@@ -37,16 +37,16 @@ struct binding *binding_find(struct watch *w, const struct rule *rule);
  */
 void bindings_release(struct watch *w, const char *reason);
 
-/* Removes watches and bindings whose linger time is over. The timer calls it. */
+/* Removes watches and bindings that have lingered long enough. The timer calls it. */
 void bindings_expire(struct watches *ws);
 
 /* Call after a change of bindings: updates the kernel's flags and calls watch_calls.changed. */
 void bindings_refresh(struct watch *w);
 
 /*
- * Call after a new rule set: points bindings to its rules, and removes bindings whose rule is gone,
- * or whose rule by cgroup no longer applies to this cgroup. *ret_unchanged counts the watches that
- * continue unchanged.
+ * Call after a new rule set: points bindings to its rules, and removes bindings that have lost
+ * their rule, or have a rule by cgroup that no longer applies to this cgroup. *ret_unchanged counts
+ * the watches that continue unchanged.
  */
 void bindings_rebind(struct watches *ws, const struct rules *fresh, uint32_t *ret_unchanged);
 

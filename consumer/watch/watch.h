@@ -125,7 +125,7 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 /* Returns the watch in that slot if it still has that epoch; else NULL. */
 struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch);
 
-/* Reads the counters of each watch whose last reading is at least COUNTER_APART_NS old. */
+/* Reads the counters of each watch with a last reading that is at least COUNTER_APART_NS old. */
 void watches_note_counters(struct watches *ws);
 
 /* Ends the watch now: ends its session and frees its slot; watch.stop has `reason`. */

@@ -16,8 +16,8 @@
 #define WATCH_FACTS_FEW 16
 
 /*
- * Reads the facts of watches whose last reading is at least FACTS_APART_NS old, within the time
- * slice; the next call continues after the last of them. Call after each drain.
+ * Reads the facts of watches with a last reading that is at least FACTS_APART_NS old, within the
+ * time slice; the next call continues after the last of them. Call after each drain.
  */
 void watch_facts_step(struct watches *ws, uint64_t now_ns);
 

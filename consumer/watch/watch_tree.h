@@ -3,8 +3,8 @@
  * watch_tree.h: makes a watch include the cgroups below its own, as the kernel does for pressure
  * and CPU time. The kernel side keeps their entries in `watches`: a new cgroup inherits its
  * parent's entry, and one walk of the whole hierarchy, which the consumer requests here, corrects
- * all of them (bpf/watch/watch_tree.h). A cgroup inside two watches belongs to the inner one, whose
- * slot names the outer one: both get its samples.
+ * all of them (bpf/watch/watch_tree.h). A cgroup inside two watches belongs to the inner one, and
+ * that slot names the outer one: both get its samples.
  *
  * The kernel walks with cgroup_mutex held, which every process that makes, removes or enters
  * cgroups needs: 300 ms have been seen. So a thread of lookup_pool.h does the walk, and the main

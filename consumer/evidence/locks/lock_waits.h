@@ -81,7 +81,7 @@ struct lock_waits {
 	struct lock_waited all;	  /* their sum */
 	struct ledger ledger;	  /* each wait is an attempt */
 	struct ledger stacks;	  /* of the wakers' stacks */
-	uint64_t wakers_lost;	  /* long waits whose waker did not fit */
+	uint64_t wakers_lost;	  /* long waits without space for their waker */
 	struct lock_record *open; /* owned; waits unfinished at the end, by thread */
 	size_t n_open;
 	struct slot_locks lost;		     /* waits that did not fit on the kernel side */

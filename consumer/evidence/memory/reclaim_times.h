@@ -26,7 +26,7 @@ struct reclaim_time {
 	uint64_t whole_ns;	/* of completed events, each in full */
 	uint64_t longest_ns;	/* of completed events */
 	uint64_t pages;		/* reclaimed in completed events */
-	uint64_t orphans;	/* additional events whose begin was not seen */
+	uint64_t orphans;	/* additional events with an unseen begin */
 	uint64_t open, open_ns; /* unfinished events; open_ns is part of time_ns */
 	uint64_t steps[QUEUE_BUCKETS]; /* completed events, each in full (time_histogram.h) */
 };

@@ -28,7 +28,7 @@ struct socket_pass {
 };
 
 /*
- * A receiver of socket records, owned by its session's signal. It is in the list while it holds
+ * A receiver of socket records. Its owner keeps the struct, which is in the list while it holds
  * passes.
  */
 struct socket_watcher {

@@ -85,7 +85,7 @@ void socket_view_add(struct socket_view *v, const struct socket_record *record);
 void socket_view_end_look(struct socket_view *v, bool cut);
 
 /*
- * Returns the peer of the key, whose slot is ignored. Adds the peer if it is missing; returns
+ * Returns the peer of the key; ignores the key's slot. Adds the peer if it is missing; returns
  * `rest` if there is no room.
  */
 struct socket_peer *socket_view_peer(struct socket_view *v, const struct socket_key *key);

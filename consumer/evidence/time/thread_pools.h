@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread_pools.h: groups a session's threads into pools. Threads of one process whose names differ
- * only in digits are a pool ("worker-3" and "worker-12" are in "worker-"). Pure.
+ * thread_pools.h: groups a session's threads into pools. Threads of one process with names that
+ * differ only in digits are a pool ("worker-3" and "worker-12" are in "worker-"). Pure.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_TIME_THREAD_POOLS_H
 #define TROCAR_CONSUMER_EVIDENCE_TIME_THREAD_POOLS_H

@@ -36,8 +36,8 @@ struct known_wait {
 };
 
 /*
- * Classifies a stack of waiting threads, which wait on `on` (NULL: unknown); `frames` are its `n`
- * named frames, whose names are borrowed. ret_wait->frame is the innermost named frame of the
+ * Classifies a stack of waiting threads, which wait on `on` (NULL: unknown). `frames` are its `n`
+ * named frames; their names are borrowed. ret_wait->frame is the innermost named frame of the
  * program's own file that does not wait on behalf of its caller; without one, the innermost user
  * frame; without one, that of the kernel. The callers, up to main, are of the program's own file
  * too.

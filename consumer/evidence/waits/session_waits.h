@@ -46,7 +46,7 @@ struct session_waits {
 	uint64_t during_ms, calm_ms; /* lengths of the phases; calm_ms 0: no baseline */
 	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* in `during`, like the rows */
 	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
-	/* Part of state_ns: waits whose state is not that of the system call. */
+	/* Part of state_ns: waits with another state than that of their system call. */
 	uint64_t moved_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
 	uint64_t condition_ns; /* part of lock time: on condition variables */
 	struct wait_places places;
@@ -94,8 +94,8 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
 /*
  * Writes, as a clause of the headline, that threads waited for work or for answers, and the place
  * with most of it: nothing else is known about a service that ran little and waited for nothing
- * else. If they waited in an epoll or poll whose connections are known, the clause states that no
- * answer is due there. Returns the length; 0 if they did not wait.
+ * else. If they waited in an epoll or poll that was judged, the clause states that no answer is due
+ * there. Returns the length; 0 if they did not wait.
  */
 int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space);
 

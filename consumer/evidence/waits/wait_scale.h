@@ -21,8 +21,8 @@ struct jsonw;
 #define WAIT_SCALE_LOOKS 10
 
 /*
- * A factor beyond this limit is not explained by chance: samples and accounts contradict each
- * other. Waits for a CPU are scaled by any factor, because both agree on them.
+ * A factor above this limit, or below its inverse, is not explained by chance: samples and accounts
+ * contradict each other. Waits for a CPU are scaled by any factor, because both agree on them.
  */
 #define WAIT_SCALE_MAX	    2
 #define WAIT_SCALE_APART_NS (10 * NSEC_PER_MSEC) /* smaller differences are ignored */

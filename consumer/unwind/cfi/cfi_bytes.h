@@ -87,7 +87,7 @@ static inline int64_t cfi_bytes_signed(struct cfi_bytes *b, size_t bytes)
 	return (int64_t)(cfi_bytes_word(b, bytes) << shift) >> shift;
 }
 
-/* Reads the rest of a number whose first byte, `byte`, has the continuation bit. */
+/* Reads the rest of a number after its first byte, `byte`, which has the continuation bit. */
 static inline uint64_t cfi_bytes_uleb_rest(struct cfi_bytes *b, uint8_t byte)
 {
 	uint64_t value = byte & 0x7f;
