@@ -16,9 +16,8 @@
 #define LINE_BYTES_HOUR	   ((uint64_t)256 << 20) /* of one owner */
 #define LINE_BYTES_SESSION LINE_BYTES_HOUR
 #define LINE_BYTES_NAMED   ((uint64_t)8 << 20)	 /* of a session, with names */
-#define LINE_BYTES_LEAST   ((uint64_t)256 << 10) /* of a session, after its owner's hour is used up \
-						  */
-#define LINE_BYTES_OWNERS 256			 /* with their own budget; all others share one */
+#define LINE_BYTES_LEAST   ((uint64_t)256 << 10) /* once its owner's hour is used up */
+#define LINE_BYTES_OWNERS  256			 /* with their own budget; all others share one */
 
 /* The bytes that owners have written in the last hour. All 0 before. */
 struct line_bytes {
