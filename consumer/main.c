@@ -135,7 +135,7 @@ static int open_all(struct agent *a)
 	if (r < 0)
 		return r;
 	r = say_step(a->options.broker, broker_client_new(options_broker(&a->options),
-							  BROKER_CLIENT_WAIT_MS, &a->link));
+							  BROKER_CLIENT_WAIT_MS, &a->broker));
 	if (r == 0)
 		r = say_step(a->options.broker,
 			     broker_client_new(options_broker(&a->options),
@@ -197,7 +197,7 @@ static int start_all(struct agent *a)
 	r = say_step("threads for users' cgroups", cgroups_start(&a->cgroups));
 	if (r < 0)
 		return r;
-	r = say_step("closing threads", psi_opener_start(&a->pressure.opener, a->link));
+	r = say_step("closing threads", psi_opener_start(&a->pressure.opener, a->broker));
 	if (r < 0)
 		return r;
 	agent_wire(a);
@@ -274,7 +274,7 @@ static bool release_all(struct agent *a)
 	facts_reader_done(&a->facts);
 	cgroups_done(&a->cgroups);
 	pinned_maps_done(&a->pins);
-	broker_client_free(a->link);
+	broker_client_free(a->broker);
 	broker_client_free(a->files);
 	output_queue_free(a->output);
 	subscriptions_free(a->subscriptions);

@@ -394,7 +394,7 @@ static int add_sources(struct agent *a)
 	r = process_unwind_listen(&a->unwind, a->loop);
 	if (r < 0)
 		return r;
-	r = broker_client_listen(a->link, a->loop, on_broker, a);
+	r = broker_client_listen(a->broker, a->loop, on_broker, a);
 	if (r < 0)
 		return r;
 	/* Half-full samples and discovery events wake the loop; discovery events are rare. */
@@ -410,7 +410,7 @@ static void greet_broker(struct agent *a)
 	const char *why;
 
 	if (*options_broker(&a->options) &&
-	    broker_client_greet(a->link, BROKER_CLIENT_GREET_MS, &why) < 0)
+	    broker_client_greet(a->broker, BROKER_CLIENT_GREET_MS, &why) < 0)
 		log_warning("broker: %s, continuing without: %s", why,
 			    a->pins.abi.cpus_sampled ? "the loader's own sampler runs all the time"
 						     : "there are no stacks until it answers");

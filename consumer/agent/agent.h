@@ -94,8 +94,8 @@ struct agent {
 	struct looks looks;
 	struct socket_passes sockets;
 	struct wait_recorder waits;
-	struct broker_client *link;  /* the main thread's */
-	struct broker_client *files; /* a second one, for threads that read processes' files */
+	struct broker_client *broker; /* the main thread's */
+	struct broker_client *files;  /* a second one, for threads that read processes' files */
 	struct sampler sampler;
 	struct signal_programs programs;
 	struct account_holds accounts;

@@ -113,7 +113,7 @@ static void wire_telemetry(struct agent *a)
 		.watches = &a->watches,
 		.pressure = &a->pressure,
 		.scope = &a->scope,
-		.link = a->link,
+		.broker = a->broker,
 		.start_ns = a->start_ns,
 	};
 	health_init(&a->health, &a->telemetry, a->options.health_seconds);
@@ -270,8 +270,8 @@ void agent_wire(struct agent *a)
 				     .active = &a->active };
 	event_budget_init(&a->budget, &a->log, a->options.lines_per_minute);
 	wire_processes(a);
-	sampler_init(&a->sampler, &a->pins, a->loop, a->link, &a->lines);
-	signal_programs_init(&a->programs, a->link);
+	sampler_init(&a->sampler, &a->pins, a->loop, a->broker, &a->lines);
+	signal_programs_init(&a->programs, a->broker);
 	wire_sessions(a);
 	wire_watches(a);
 	wire_telemetry(a);

@@ -65,11 +65,11 @@ static void say_unreadable(struct pressure_follow *p, const struct watch *w, enu
 {
 	struct followed_file *f = &pressure_follow_of(p, w)->file[resource];
 
-	f->again = error == -EBUSY;
+	f->retry = error == -EBUSY;
 	f->off = is_missing(error) && is_switched_off(p, w, resource);
-	if ((is_missing(error) && !f->off) || f->again || f->said)
+	if ((is_missing(error) && !f->off) || f->retry || f->logged)
 		return;
-	f->said = true;
+	f->logged = true;
 	event_line_error(
 		p->log->lines, NULL, "pressure_unreadable",
 		f->off ? "write 1 into the cgroup's cgroup.pressure; it is checked again every 5 s"
@@ -208,8 +208,8 @@ void pressure_follow_again(struct pressure_follow *p, struct watch *w)
 	bool again = false;
 
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
-		again = again || f->file[i].again;
-		f->file[i].again = false;
+		again = again || f->file[i].retry;
+		f->file[i].retry = false;
 	}
 	if (again)
 		pressure_follow_changed(p, w);
@@ -409,7 +409,7 @@ static void find_again(struct pressure_follow *p, struct followed *f, enum resou
 	open_file(p, f->watch, resource);
 	if (f->file[resource].fd < 0)
 		return;
-	f->file[resource].said = false;
+	f->file[resource].logged = false;
 	for (struct threshold *t = f->thresholds; t; t = t->next)
 		t->wanted = t->resource != resource;
 	drop_unwanted(p, f);

@@ -21,7 +21,7 @@ static const char *first_why(const struct followed *f, enum resource resource)
 {
 	for (const struct threshold *t = f->thresholds; t; t = t->next)
 		if (t->resource == resource && t->way != THRESHOLD_TRIGGER)
-			return t->why;
+			return t->reason;
 	return "";
 }
 

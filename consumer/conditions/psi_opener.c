@@ -107,7 +107,7 @@ void psi_opener_fail(struct psi_opener *o, struct threshold *t, int error)
 {
 	close_trigger(o, t);
 	t->way = THRESHOLD_SCAN;
-	t->why = psi_trigger_refusal(error).why;
+	t->reason = psi_trigger_refusal(error).reason;
 }
 
 static void set_turn(struct psi_opener *o, uint64_t in_ns)
@@ -145,7 +145,7 @@ static int arm_trigger(struct psi_opener *o, struct threshold *t, int fd)
 		return r;
 	t->fd = fd;
 	t->way = THRESHOLD_TRIGGER;
-	t->why = NULL;
+	t->reason = NULL;
 	o->set++;
 	return 0;
 }
@@ -182,17 +182,17 @@ static void open_threshold(struct psi_opener *o, struct threshold *t)
 		return;
 	refusal = psi_trigger_refusal(r);
 	/* Prefer the broker's own sentence when the broker refused. */
-	t->why = why && (r == -EACCES || r == -ENOTCONN) ? why : refusal.why;
+	t->reason = why && (r == -EACCES || r == -ENOTCONN) ? why : refusal.reason;
 	if (r == -EACCES && why && !strcmp(why, broker_refusal_help(REFUSAL_RATE))) {
 		o->left = 0;
 		o->more = true;
 		set_turn(o, RATE_AGAIN_NS);
 		return;
 	}
-	if (!refusal.again)
+	if (!refusal.retry)
 		t->way = THRESHOLD_SCAN;
 	if (refusal.all)
-		o->stopped = t->why;
+		o->stopped = t->reason;
 }
 
 void psi_opener_open(struct psi_opener *o, struct followed *f)
@@ -202,14 +202,14 @@ void psi_opener_open(struct psi_opener *o, struct followed *f)
 			continue;
 		if (f->file[t->resource].fd < 0) {
 			t->way = THRESHOLD_SCAN;
-			t->why = unreadable;
+			t->reason = unreadable;
 		} else if (o->stopped) {
-			t->why = o->stopped;
+			t->reason = o->stopped;
 		} else if (o->set + fd_closer_queued(o->closer) >= o->max) {
-			t->why = at_limit;
+			t->reason = at_limit;
 			say_full(o);
 		} else if (!o->left) {
-			t->why = psi_opener_in_turn;
+			t->reason = psi_opener_in_turn;
 			o->more = true;
 		} else {
 			/*

@@ -25,10 +25,10 @@ enum psi_trigger_power {
 
 /* Why no trigger follows a threshold. */
 struct psi_trigger_refusal {
-	int error;	 /* -errno */
-	bool again;	 /* temporary: try again */
-	bool all;	 /* affects all files: do not try the others now */
-	const char *why; /* a literal sentence */
+	int error;	    /* -errno */
+	bool retry;	    /* temporary: try again */
+	bool all;	    /* affects all files: do not try the others now */
+	const char *reason; /* a literal sentence */
 };
 
 /*

@@ -46,7 +46,7 @@ struct threshold *threshold_add(struct followed *f, const struct rule_when *when
 		.stall_ms = when->stall_ms,
 		.window_ms = when->window_ms,
 		.way = THRESHOLD_WAITING,
-		.why = why,
+		.reason = why,
 		.fd = -1,
 	};
 	f->thresholds = t;

@@ -34,8 +34,8 @@ struct threshold {
 	bool wanted; /* a rule of the watch has it; valid only while thresholds are updated */
 	uint32_t stall_ms, window_ms;
 	enum threshold_way way;
-	const char *why; /* why no trigger follows it */
-	int fd;		 /* of the trigger, owned; -1: none */
+	const char *reason; /* why no trigger follows it */
+	int fd;		    /* of the trigger, owned; -1: none */
 	struct loop_source *source;
 	struct psi_point crossed; /* last crossing that was acted on; all 0: none */
 	uint64_t look_ns;	  /* after an early notice, read until then; 0: no */
@@ -50,8 +50,8 @@ struct followed {
 	struct stuck *stuck;		  /* owned; NULL: no rule asks for its threads */
 	struct followed_file {
 		int fd;	     /* -1: not followed, or not readable */
-		bool said;   /* the line about an unreadable file was written */
-		bool again;  /* -EBUSY: the lookup in a user's cgroup was delayed */
+		bool logged; /* the line about an unreadable file was written */
+		bool retry;  /* -EBUSY: the lookup in a user's cgroup was delayed */
 		bool failed; /* a reading of the open file failed */
 		bool off;    /* the cgroup exists without this file: cgroup.pressure is 0 */
 		uint32_t by_trigger, by_scan; /* thresholds, by the way they are followed */

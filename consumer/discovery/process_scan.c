@@ -285,7 +285,7 @@ static void begin_scan(struct discovery *d)
 	s->stage = SCAN_WALK;
 	s->next = 0;
 	s->failed = 0;
-	s->again = false;
+	s->repeat = false;
 	s->cpu_ns = 0;
 	s->began_ns = clock_mono_ns();
 	d->cgroups->unknown = (struct cgroupfs_unread){};
@@ -305,14 +305,14 @@ static void end_scan(struct discovery *d)
 		cgroups_unseen_check(d->unseen, s->began_ns);
 		shares_sweep(d->shares, clock_mono_ns());
 	}
-	if (s->again)
+	if (s->repeat)
 		begin_scan(d);
 }
 
 void process_scan_ask(struct discovery *d)
 {
 	if (d->scan.stage != SCAN_NONE)
-		d->scan.again = true;
+		d->scan.repeat = true;
 	else
 		begin_scan(d);
 }

@@ -34,7 +34,7 @@ struct process_scan {
 	size_t next;	 /* next cgroup or slot of this stage */
 	int failed;	 /* -errno of the iterator */
 	uint64_t cpu_ns; /* used so far, including by threads that listed directories for it */
-	bool again;	 /* another scan was requested in the meantime */
+	bool repeat;	 /* another scan was requested in the meantime */
 	bool new_rules;	 /* watches without rules end with this scan */
 	struct task_list tasks;
 	struct cgroups_walk *walk;

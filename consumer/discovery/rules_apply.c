@@ -174,7 +174,7 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 	switch_tries(d, set);
 	cooldowns_rebind(&d->triggers->cooldowns, set->rules);
 	d->active->set = set;
-	d->scope->said = false;
+	d->scope->logged = false;
 	bindings_rebind(d->watches, set->rules, &applied.unchanged_watches);
 	sessions_rebind(d->watches->sessions, set->rules);
 	carry_processes(d, set->rules);

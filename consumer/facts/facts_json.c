@@ -236,8 +236,8 @@ static void write_missing(const struct facts_phases *f, enum facts_source source
 	}
 	put_shallow(f, source, &any, w);
 	for (int p = 0; p < FACTS_PHASE_COUNT_; p++)
-		if (f->why[p] && !facts_phases_ms(f, (enum facts_phase)p, source))
-			put_missing(facts_phases_name((enum facts_phase)p), f->why[p], &any, w);
+		if (f->reasons[p] && !facts_phases_ms(f, (enum facts_phase)p, source))
+			put_missing(facts_phases_name((enum facts_phase)p), f->reasons[p], &any, w);
 	if (any)
 		jsonw_array_end(w);
 }

@@ -38,8 +38,8 @@ static void take_before(struct facts_phases *f, const struct facts_record *recor
 	const struct facts *begin = facts_record_until(record, onset_ns);
 	bool onset = onset_ns < f->at[FACTS_TRIGGER].time_ns;
 
-	f->why[FACTS_BEFORE] = no_reading;
-	f->why[FACTS_ONSET] = onset ? no_reading : no_onset;
+	f->reasons[FACTS_BEFORE] = no_reading;
+	f->reasons[FACTS_ONSET] = onset ? no_reading : no_onset;
 	if (!calm)
 		return;
 	if (!onset)
@@ -49,7 +49,7 @@ static void take_before(struct facts_phases *f, const struct facts_record *recor
 	if (calm->time_ns < begin->time_ns)
 		take_moment(f, FACTS_CALM, calm);
 	if (onset && begin->time_ns + FACTS_ONSET_SLACK_NS < onset_ns)
-		f->why[FACTS_BEFORE] = f->why[FACTS_ONSET] = old_reading;
+		f->reasons[FACTS_BEFORE] = f->reasons[FACTS_ONSET] = old_reading;
 	else
 		take_moment(f, FACTS_BEGIN, begin);
 }
@@ -70,7 +70,7 @@ struct facts_phases *facts_phases_new(struct facts_reader *reader, const char *p
 	if (record && facts_place_same(&record->place, &f->place))
 		take_before(f, record, since_ns, onset_ns);
 	else
-		f->why[FACTS_BEFORE] = f->why[FACTS_ONSET] = no_reading;
+		f->reasons[FACTS_BEFORE] = f->reasons[FACTS_ONSET] = no_reading;
 	return f;
 }
 

@@ -27,7 +27,7 @@ struct facts_phases {
 	bool has[FACTS_MOMENT_COUNT_];
 	/* Time of each source's end reading. Earlier than at[FACTS_END]: its files are gone. */
 	uint64_t until_ns[FACTS_SOURCE_COUNT_];
-	const char *why[FACTS_PHASE_COUNT_]; /* why there is no such phase; a literal */
+	const char *reasons[FACTS_PHASE_COUNT_]; /* why there is no such phase; a literal */
 };
 
 /* Returns "before", "onset" or "during". */

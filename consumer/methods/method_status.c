@@ -106,7 +106,7 @@ int method_status(void *context, const struct control_peer *peer, const struct j
 	pressure_status_write(m->t->pressure, w);
 	sampler_status_write(m->t->sampler, w);
 	looks_status_write(m->t, w);
-	broker_status_write(m->t->link, m->files, m->t->pins, w);
+	broker_status_write(m->t->broker, m->files, m->t->pins, w);
 	process_unwind_write_status(m->d->unwind, w);
 	mappings_queue_write_status(m->d->queue, w);
 	jsonw_array(w, "rings");

@@ -65,7 +65,7 @@ static void write_name(struct jsonw *w, const struct named_frame *f, bool namele
 	if (f->raw && !nameless)
 		frame_json_text(w, "raw", f->raw);
 	if (!f->fn)
-		jsonw_string(w, "why", f->why ? f->why : "unknown");
+		jsonw_string(w, "why", f->reason ? f->reason : "unknown");
 	else if (nameless)
 		jsonw_string(w, "why", "line_bytes");
 }

@@ -26,7 +26,7 @@ static void name_kernel(struct symbols *symbols, const struct frame *f, bool cal
 	symbols_kernel(symbols, f->offset - (caller ? 1 : 0), &name, &module);
 	*ret = (struct named_frame){
 		.fn = name.fn,
-		.why = name.why,
+		.reason = name.reason,
 		.module = module && module[0] ? module : "kernel",
 		.kind = "kernel",
 		.offset = name.offset_in_fn + (caller ? 1 : 0),
@@ -43,7 +43,7 @@ static void name_jit(struct symbols *symbols, const struct stack *stack, const s
 	symbols_jit(symbols, &process, stack_sample_offset(f) - (caller ? 1 : 0), &name);
 	*ret = (struct named_frame){
 		.fn = name.fn,
-		.why = name.why,
+		.reason = name.reason,
 		.module = f->module->path,
 		.kind = "jit",
 		.offset = stack_sample_offset(f),
@@ -67,7 +67,7 @@ static void name_unknown(struct symbols *symbols, const struct stack *stack, con
 	if (ret->fn)
 		ret->module = "[anon]";
 	else
-		*ret = (struct named_frame){ .why = "no_mapping", .kind = "user" };
+		*ret = (struct named_frame){ .reason = "no_mapping", .kind = "user" };
 }
 
 static void name_user(struct symbols *symbols, const struct frame *f, bool caller,
@@ -81,7 +81,7 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 	*ret = (struct named_frame){
 		.fn = name.fn,
 		.raw = name.raw,
-		.why = name.why,
+		.reason = name.reason,
 		.after = name.after,
 		.module = file->path[0] ? file->path : NULL,
 		.kind = "user",

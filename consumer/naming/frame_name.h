@@ -28,7 +28,7 @@ enum quality {
 struct named_frame {
 	const char *fn;	    /* NULL: unknown */
 	const char *raw;    /* fn as in the symbol table, if fn is demangled; else NULL */
-	const char *why;    /* the reason if fn is NULL */
+	const char *reason; /* the reason if fn is NULL */
 	const char *after;  /* the next function of the file if fn is NULL; NULL: unknown */
 	const char *module; /* path, "kernel", a kernel module, or NULL: unknown */
 	const char *kind;   /* "kernel", "user", "jit" */

@@ -71,8 +71,8 @@ static void write_module(const struct unwind_module *m, struct jsonw *w)
 	jsonw_u64(w, "rows", m->rows);
 	jsonw_u64(w, "bytes", m->bytes);
 	jsonw_u64(w, "compile_us", m->compile_ns / 1000);
-	if (m->why)
-		jsonw_string(w, "reason", m->why);
+	if (m->reason)
+		jsonw_string(w, "reason", m->reason);
 	else
 		jsonw_u64(w, "unsupported_ppm", m->unsupported_ppm);
 	jsonw_object_end(w);
@@ -87,7 +87,7 @@ static void write_modules(struct unwind_files *files, struct jsonw *w)
 	jsonw_array(w, "modules");
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; unwind_files_module(files, i, &m); i++) {
-			if ((m.why == NULL) != (pass == 1))
+			if ((m.reason == NULL) != (pass == 1))
 				continue;
 			if (written == MODULES_MAX)
 				omitted++;

@@ -146,7 +146,7 @@ static void add_quality(struct session_digest *s, enum signal_bit signal, const 
 	s->frames += n * stack->count;
 	for (size_t i = 0; i < n; i++)
 		if (!frames[i].fn)
-			tally_add(&s->modules, frames[i].module, frames[i].why, stack->count);
+			tally_add(&s->modules, frames[i].module, frames[i].reason, stack->count);
 	if (stack->flags & SAMPLE_UNWOUND)
 		s->ends[end] += stack->count;
 	else if (stack->user_frames)

@@ -347,7 +347,7 @@ void session_findings_write(const struct session_result *session,
 			    bool complete, struct jsonw *w)
 {
 	const struct signal *waiting = signals_of_stacks(session->signals, STACKS_WAITING);
-	bool knows = waiting && !waiting->why;
+	bool knows = waiting && !waiting->off_reason;
 	struct findings_search s = {
 		.session = session, .summary = summary, .releases = releases, .names = names
 	};

@@ -145,8 +145,9 @@ void session_headline_write(const struct session_digest *s, const struct session
 	n += waited;
 	if ((size_t)n >= space)
 		return;
-	if (!s->functions.count && running->why)
-		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s", running->why);
+	if (!s->functions.count && running->off_reason)
+		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s",
+			 running->off_reason);
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n,
 			 "; none of its threads ran on a CPU in this time");

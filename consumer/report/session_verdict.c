@@ -217,8 +217,8 @@ static enum verdict judge_coverage(const struct session_result *s,
 	uint64_t stalled_ms = session_verdict_stalled_ms(s),
 		 covered_ms = find_covered_ms(s, summary);
 
-	if (oncpu->partly)
-		return say_why(reason, VERDICT_PARTIAL, oncpu->partly);
+	if (oncpu->partial_reason)
+		return say_why(reason, VERDICT_PARTIAL, oncpu->partial_reason);
 	if (s->left_out) {
 		snprintf(reason, LEDGER_REASON_BYTES,
 			 "%" PRIu32
@@ -255,9 +255,9 @@ static enum verdict judge_signals(const struct session_result *s,
 	enum verdict verdict;
 
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		missing = missing || (s->signals[i] && s->signals[i]->why);
-	if (oncpu->why)
-		return say_why(reason, VERDICT_INCONCLUSIVE, oncpu->why);
+		missing = missing || (s->signals[i] && s->signals[i]->off_reason);
+	if (oncpu->off_reason)
+		return say_why(reason, VERDICT_INCONCLUSIVE, oncpu->off_reason);
 	if (missing && signals_asked(s->rule, &s->reason))
 		return say_why(reason, VERDICT_INCONCLUSIVE,
 			       "the rule or the request names signals that did not run: see "

@@ -44,7 +44,7 @@ static void set_divisor(struct sampler *s, uint32_t divisor)
 void sampler_init(struct sampler *s, const struct pinned_maps *pins, struct loop *loop,
 		  struct broker_client *link, const struct event_lines *lines)
 {
-	*s = (struct sampler){ .pins = pins, .loop = loop, .link = link, .lines = lines };
+	*s = (struct sampler){ .pins = pins, .loop = loop, .broker = link, .lines = lines };
 }
 
 void sampler_start(struct sampler *s)
@@ -62,7 +62,7 @@ static void close_events(struct sampler *s)
 	s->events = NULL;
 	s->n_events = s->n_online = 0;
 	s->since_ns = s->retry_ns = 0;
-	s->why = NULL;
+	s->missing_reason = NULL;
 }
 
 void sampler_done(struct sampler *s)
@@ -99,7 +99,7 @@ static bool merge_events(struct sampler *s, const uint32_t *cpus, size_t n, stru
 	bool opened = false;
 
 	s->n_online = n;
-	s->why = NULL;
+	s->missing_reason = NULL;
 	for (size_t i = 0; i < n; i++) {
 		const char *why = NULL;
 		int r;
@@ -108,16 +108,16 @@ static bool merge_events(struct sampler *s, const uint32_t *cpus, size_t n, stru
 			kept++;
 			continue;
 		}
-		r = s->why ? -EAGAIN
-			   : cpu_event_open(s->link, cpus[i], s->pins->abi.hz, needed_rate(s),
-					    &fresh[kept], &why);
+		r = s->missing_reason ? -EAGAIN
+				      : cpu_event_open(s->broker, cpus[i], s->pins->abi.hz,
+						       needed_rate(s), &fresh[kept], &why);
 		if (r == 0) {
 			opened = true;
 			cpu_event_spread(&fresh[kept++]);
 		} else if (r == -ENODEV) {
 			s->n_online--; /* went offline after the list was read */
-		} else if (!s->why) {
-			s->why = why;
+		} else if (!s->missing_reason) {
+			s->missing_reason = why;
 		}
 	}
 	for (; at < s->n_events; at++)
@@ -142,19 +142,20 @@ static void fill_numbers(void *context, struct jsonw *w)
  */
 static void say_missing(struct sampler *s)
 {
-	if (!s->why == !s->said || (s->why && broker_client_waits(s->link)))
+	if (!s->missing_reason == !s->logged_reason ||
+	    (s->missing_reason && broker_client_waits(s->broker)))
 		return;
-	s->said = s->why;
-	if (!s->why) {
+	s->logged_reason = s->missing_reason;
+	if (!s->missing_reason) {
 		log_info("sampling: every CPU has its event again");
 		return;
 	}
-	log_warning("sampling: %s: %zu of %zu CPUs have no event, continuing without", s->why,
-		    s->n_online - s->n_events, s->n_online);
+	log_warning("sampling: %s: %zu of %zu CPUs have no event, continuing without",
+		    s->missing_reason, s->n_online - s->n_events, s->n_online);
 	event_line_error(s->lines, NULL, "sampling_missing",
 			 "start trocar-broker.socket, or load with --always oncpu", fill_numbers, s,
 			 "%zu of %zu CPUs are not sampled: %s; watches have no stacks from there",
-			 s->n_online - s->n_events, s->n_online, s->why);
+			 s->n_online - s->n_events, s->n_online, s->missing_reason);
 }
 
 /*
@@ -208,13 +209,13 @@ static void follow_cpus(struct sampler *s)
 	if (fresh)
 		opened = merge_events(s, cpus, n, fresh);
 	else
-		s->why = "the list of CPUs cannot be read";
+		s->missing_reason = "the list of CPUs cannot be read";
 	if (opened)
 		begin_spread(s);
 	else if (!s->spread && !s->captures)
 		set_divisor(s, 1);
-	s->retry_ns = s->why ? now_ns + BROKER_CLIENT_RETRY_NS : 0;
-	if (s->why)
+	s->retry_ns = s->missing_reason ? now_ns + BROKER_CLIENT_RETRY_NS : 0;
+	if (s->missing_reason)
 		s->since_ns = 0;
 	else if (opened)
 		s->since_ns = clock_mono_ns();
@@ -241,7 +242,7 @@ static void switch_rates(struct sampler *s)
 			continue;
 		}
 		cpu_event_close(&s->events[i]);
-		s->why = "the kernel does not start a sampling event";
+		s->missing_reason = "the kernel does not start a sampling event";
 	}
 	s->n_events = kept;
 }
@@ -271,7 +272,7 @@ static void end_rest(struct sampler *s)
 {
 	loop_remove(TAKE_PTR(s->rest));
 	switch_rates(s);
-	s->since_ns = s->why ? 0 : clock_mono_ns();
+	s->since_ns = s->missing_reason ? 0 : clock_mono_ns();
 }
 
 static void follow_need(struct sampler *s)
@@ -295,7 +296,7 @@ void sampler_watched(struct sampler *s, bool watched)
 
 void sampler_retry(struct sampler *s)
 {
-	if (is_needed(s) && (s->why || !s->n_events) && clock_mono_ns() >= s->retry_ns)
+	if (is_needed(s) && (s->missing_reason || !s->n_events) && clock_mono_ns() >= s->retry_ns)
 		follow_cpus(s);
 }
 
@@ -339,7 +340,7 @@ void sampler_state(const struct sampler *s, size_t *ret_ticking, size_t *ret_mis
 {
 	*ret_ticking = is_always(s) ? s->pins->abi.cpus_sampled : s->rest ? 0 : s->n_events;
 	*ret_missing = s->n_online - s->n_events;
-	*ret_why = s->why;
+	*ret_why = s->missing_reason;
 }
 
 enum sampler_by sampler_by(const struct sampler *s, const char **ret_reason)
@@ -350,8 +351,8 @@ enum sampler_by sampler_by(const struct sampler *s, const char **ret_reason)
 		*ret_reason = "loaded with --always oncpu: every CPU is sampled, watched or not";
 		return SAMPLER_ALWAYS;
 	}
-	if (s->why || (!s->n_events && !broker_client_there(s->link, &why))) {
-		*ret_reason = s->why ? s->why : why;
+	if (s->missing_reason || (!s->n_events && !broker_client_there(s->broker, &why))) {
+		*ret_reason = s->missing_reason ? s->missing_reason : why;
 		return s->n_events ? SAMPLER_BROKER : SAMPLER_NONE;
 	}
 	*ret_reason = "the broker opens an event per CPU while something is watched";

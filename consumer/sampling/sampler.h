@@ -36,7 +36,7 @@ enum sampler_by {
 struct sampler {
 	const struct pinned_maps *pins; /* borrowed, as the next three */
 	struct loop *loop;
-	struct broker_client *link; /* borrowed */
+	struct broker_client *broker; /* borrowed */
 	const struct event_lines *lines;
 	bool watched;		  /* at least one cgroup is watched */
 	struct loop_source *rest; /* timer that closes the stopped events; NULL: they run */
@@ -48,8 +48,8 @@ struct sampler {
 	unsigned int captures;	    /* running sessions */
 	uint64_t since_ns; /* every online CPU has ticked since then; 0: some CPU does not */
 	uint64_t retry_ns; /* opens no missing event before this time */
-	const char *why;   /* why a CPU has no event; NULL: every CPU has one */
-	const char *said;  /* reason in the last error line; NULL: none */
+	const char *missing_reason; /* why a CPU has no event; NULL: every CPU has one */
+	const char *logged_reason;  /* reason in the last error line; NULL: none */
 };
 
 /* Stores its collaborators, all borrowed. Opens nothing. */

@@ -213,7 +213,7 @@ void session_attach(struct sessions *all, struct session *s)
 		struct signal *signal = s->result->signals[i];
 
 		if (signal && signal->kind && signal->kind->attach &&
-		    (signal->why || signal->unattached))
+		    (signal->off_reason || signal->unattached))
 			signal->kind->attach(signal, &all->host, &s->target);
 	}
 }
@@ -332,7 +332,7 @@ static uint64_t find_settle_ns(const struct session *s)
 	uint64_t ns = SETTLE_NS;
 
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		if (s->result->signals[i] && !s->result->signals[i]->why)
+		if (s->result->signals[i] && !s->result->signals[i]->off_reason)
 			ns = MAX(ns, s->result->signals[i]->settle_ms * NSEC_PER_MSEC);
 	return ns;
 }

@@ -10,7 +10,7 @@
 static bool some_missing(const struct session_result *r)
 {
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		if (r->signals[i] && r->signals[i]->why)
+		if (r->signals[i] && r->signals[i]->off_reason)
 			return true;
 	return false;
 }
@@ -19,18 +19,18 @@ static void write_signals(const struct session_result *r, struct jsonw *w)
 {
 	jsonw_array(w, "signals");
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		if (r->signals[i] && !r->signals[i]->why)
+		if (r->signals[i] && !r->signals[i]->off_reason)
 			jsonw_string(w, NULL, rules_signal_name((enum signal_bit)i));
 	jsonw_array_end(w);
 	if (!some_missing(r))
 		return;
 	jsonw_array(w, "signals_missing");
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
-		if (!r->signals[i] || !r->signals[i]->why)
+		if (!r->signals[i] || !r->signals[i]->off_reason)
 			continue;
 		jsonw_object(w, NULL);
 		jsonw_string(w, "signal", rules_signal_name((enum signal_bit)i));
-		jsonw_string(w, "reason", r->signals[i]->why);
+		jsonw_string(w, "reason", r->signals[i]->off_reason);
 		jsonw_object_end(w);
 	}
 	jsonw_array_end(w);

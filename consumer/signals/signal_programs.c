@@ -7,7 +7,7 @@
 
 void signal_programs_init(struct signal_programs *all, struct broker_client *link)
 {
-	*all = (struct signal_programs){ .link = link };
+	*all = (struct signal_programs){ .broker = link };
 }
 
 static void close_signal(struct signal_programs *all, int signal)
@@ -28,7 +28,7 @@ int signal_programs_hold(struct signal_programs *all, enum signal_bit signal, co
 	int r = 0;
 
 	if (!all->of[signal].n_fds)
-		r = broker_ask_signal(all->link, signal, all->of[signal].fds,
+		r = broker_ask_signal(all->broker, signal, all->of[signal].fds,
 				      &all->of[signal].n_fds, ret_why);
 	if (r == 0)
 		all->of[signal].holders++;

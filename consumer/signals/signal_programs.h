@@ -15,7 +15,7 @@
 struct broker_client;
 
 struct signal_programs {
-	struct broker_client *link; /* borrowed */
+	struct broker_client *broker; /* borrowed */
 	struct {
 		int fds[BROKER_DESCRIPTORS_MAX];
 		size_t n_fds;

@@ -43,7 +43,7 @@ struct signal *signals_new(enum signal_bit id, const struct signal_host *host,
 	s->kind = kind;
 	s->id = id;
 	if (!kind)
-		s->why = "this version has no program for it";
+		s->off_reason = "this version has no program for it";
 	return s;
 }
 

@@ -96,9 +96,10 @@ struct signal_stacks {
 struct signal {
 	const struct signal_kind *kind; /* NULL: not in this version */
 	enum signal_bit id;
-	const char *why;    /* why the signal does not run: a literal; NULL: it runs */
-	const char *partly; /* why the signal runs on some CPUs only: a literal; NULL: on all */
-	bool unattached;    /* the signal runs, but `attach` has to be called again */
+	const char *off_reason; /* why the signal does not run: a literal; NULL: it runs */
+	const char *
+		partial_reason; /* why the signal runs on some CPUs only: a literal; NULL: on all */
+	bool unattached;	/* the signal runs, but `attach` has to be called again */
 	uint32_t settle_ms; /* the session waits at least this long after its end for the signal */
 	/* The kind owns the rest; NULL: none, or not yet. */
 	struct signal_stacks *taken;

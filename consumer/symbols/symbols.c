@@ -247,7 +247,7 @@ static void touch_module(struct symbols *s, struct module *m)
 /* Counts a lookup without a name and returns -ENOENT with `why`. */
 static int count_nameless(struct symbols *s, const char *why, struct symbol_name *ret_name)
 {
-	*ret_name = (struct symbol_name){ .why = why };
+	*ret_name = (struct symbol_name){ .reason = why };
 	__atomic_fetch_add(&s->stats.unnamed, 1, __ATOMIC_RELAXED);
 	return -ENOENT;
 }

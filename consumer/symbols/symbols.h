@@ -249,12 +249,13 @@ bool symbols_is_build(struct symbols *s, const struct module *m, const uint8_t *
 /* Returns the open perf maps, for modules that see processes start and end (perf_map_files.h). */
 struct perf_map_files *symbols_perf_map_files(struct symbols *s);
 
-/* The result of a lookup. Strings live until the next symbols_trim, `why` forever (reasons.def). */
+/* The result of a lookup. Strings live until the next symbols_trim, `reason` forever (reasons.def).
+ */
 struct symbol_name {
-	const char *fn;	   /* demangled; NULL: unknown */
-	const char *raw;   /* as in the symbol table; NULL: equal to fn */
-	const char *why;   /* with fn NULL: the reason, a stable word such as "no_symbol" */
-	const char *after; /* with "no_symbol": the next function of the file; NULL: none */
+	const char *fn;	    /* demangled; NULL: unknown */
+	const char *raw;    /* as in the symbol table; NULL: equal to fn */
+	const char *reason; /* with fn NULL: the reason, a stable word such as "no_symbol" */
+	const char *after;  /* with "no_symbol": the next function of the file; NULL: none */
 	uint64_t offset_in_fn;
 };
 

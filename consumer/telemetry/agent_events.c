@@ -115,7 +115,7 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 		"there is no line oom, and rules on oom_kill never fire"
 	};
 	f[n++] = (struct feature){
-		"broker", broker_client_there(t->link, &why), why,
+		"broker", broker_client_there(t->broker, &why), why,
 		t->pins->abi.cpus_sampled
 			? "every CPU is sampled all the time, pressure is followed by scan, files "
 			  "of other mount namespaces are not read"

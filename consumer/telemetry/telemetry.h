@@ -46,8 +46,8 @@ struct telemetry {
 	const struct watches *watches;
 	const struct pressure_follow *pressure;
 	const struct scope *scope;
-	struct broker_client *link; /* borrowed */
-	uint64_t start_ns;	    /* when the consumer started, CLOCK_MONOTONIC */
+	struct broker_client *broker; /* borrowed */
+	uint64_t start_ns;	      /* when the consumer started, CLOCK_MONOTONIC */
 };
 
 #endif

@@ -32,7 +32,7 @@ static uint64_t quiet_until_ns(const struct cooldown *e)
 {
 	uint64_t quiet_ns = MAX(cooldown_ns(e->rule), (uint64_t)QUIET_MIN_NS);
 
-	return e->said_ns ? e->said_ns + MIN(quiet_ns, (uint64_t)QUIET_MAX_NS) : 0;
+	return e->logged_ns ? e->logged_ns + MIN(quiet_ns, (uint64_t)QUIET_MAX_NS) : 0;
 }
 
 /* Returns when the entry, if it holds no sums, is no longer needed. */
@@ -64,13 +64,13 @@ static uint64_t hash_of_entry(const struct cooldown *e)
 /* Writes the triggers that were held back since the last line. */
 static void say_sums(struct cooldowns *all, struct cooldown *e, uint64_t now_ns)
 {
-	uint64_t until_ns = e->why_ns + e->why.retry_ms * NSEC_PER_MSEC;
+	uint64_t until_ns = e->held_by_ns + e->held_by.retry_ms * NSEC_PER_MSEC;
 
-	e->why.retry_ms = until_ns > now_ns ? (until_ns - now_ns) / NSEC_PER_MSEC : 0;
-	e->why_ns = now_ns;
+	e->held_by.retry_ms = until_ns > now_ns ? (until_ns - now_ns) / NSEC_PER_MSEC : 0;
+	e->held_by_ns = now_ns;
 	trigger_events_held(all->log, e, true);
 	held_triggers_reset(&e->held);
-	e->said_ns = now_ns;
+	e->logged_ns = now_ns;
 }
 
 static void free_entry(struct cooldown *e)
@@ -240,15 +240,15 @@ void cooldown_hold(struct cooldowns *all, const struct cooldown_key *key,
 	e = kept ? e : &once;
 	held_triggers_add(&e->held, reason);
 	e->last = *reason;
-	e->why = *held;
-	e->why_ns = now_ns;
+	e->held_by = *held;
+	e->held_by_ns = now_ns;
 	if (now_ns < quiet_until_ns(e) || e->held.count > 1) {
 		set_due(all, quiet_until_ns(e), now_ns);
 		return;
 	}
 	trigger_events_held(all->log, e, false);
 	held_triggers_reset(&e->held);
-	e->said_ns = now_ns;
+	e->logged_ns = now_ns;
 }
 
 void cooldown_flush(struct cooldowns *all, const struct cooldown_key *key, uint64_t now_ns)

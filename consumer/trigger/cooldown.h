@@ -62,9 +62,9 @@ struct cooldown {
 	/* The triggers held back since the last line, the last of them, and the reason. */
 	struct held_triggers held;
 	struct trigger_reason last;
-	struct trigger_held why;
-	uint64_t why_ns;  /* the time that retry_ms of `why` counts from */
-	uint64_t said_ns; /* when trigger.held was last written; 0: never */
+	struct trigger_held held_by;
+	uint64_t held_by_ns; /* the time that retry_ms of `held_by` counts from */
+	uint64_t logged_ns;  /* when trigger.held was last written; 0: never */
 };
 
 struct cooldowns {

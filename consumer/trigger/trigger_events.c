@@ -11,14 +11,14 @@ void trigger_events_held(const struct event_log *log, const struct cooldown *e, 
 		.cgroup = e->cgroup,
 		.cgroup_id = e->cgroup_id,
 		.container = container_parse(e->cgroup),
-		.session = e->why.session,
+		.session = e->held_by.session,
 	};
 	struct jsonw w;
 
 	event_line_begin(log->lines, &w, "trigger.held", &subject);
 	jsonw_string(&w, "trigger", trigger_reason_name(e->last.kind));
-	jsonw_string(&w, "reason", e->why.reason);
-	jsonw_u64(&w, "retry_ms", e->why.retry_ms);
+	jsonw_string(&w, "reason", e->held_by.reason);
+	jsonw_u64(&w, "retry_ms", e->held_by.retry_ms);
 	trigger_reason_write_threshold(&e->last, &w);
 	if (e->last.text[0])
 		jsonw_string(&w, "text", e->last.text);

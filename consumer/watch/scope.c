@@ -34,9 +34,9 @@ bool scope_holds(const struct scope *s, const char *path)
 void scope_refuse(struct scope *s, const char *path, const struct event_lines *lines)
 {
 	s->refused++;
-	if (s->said)
+	if (s->logged)
 		return;
-	s->said = true;
+	s->logged = true;
 	event_line_error(
 		lines, NULL, "out_of_scope",
 		"make the rules narrower, or load with a --scope that includes it", NULL, NULL,

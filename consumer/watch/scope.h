@@ -20,7 +20,7 @@ struct scope {
 	struct cgroup_key prefixes[SCOPE_PREFIXES];
 	size_t count; /* 0: everything may be watched */
 	uint64_t refused;
-	bool said; /* a refused cgroup of the current rules has its line */
+	bool logged; /* a refused cgroup of the current rules has its line */
 };
 
 /* Reads the prefixes from the pinned map `fd`. Returns 0 or -errno. */

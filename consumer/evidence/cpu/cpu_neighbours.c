@@ -43,7 +43,7 @@ static struct signal *create_neighbours(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = not_yet;
+	s->signal.off_reason = not_yet;
 	return &s->signal;
 }
 
@@ -74,12 +74,12 @@ static void begin_neighbours(struct signal *signal, const struct signal_host *ho
 	const char *why;
 
 	if (!count_ticking(host, &why)) {
-		signal->why = why;
+		signal->off_reason = why;
 		return;
 	}
 	neighbours_begin(host->pins, &s->counts);
 	s->begin_ns = clock_mono_ns();
-	signal->why = s->counts.why;
+	signal->off_reason = s->counts.reason;
 }
 
 /*
@@ -125,7 +125,7 @@ static void end_neighbours(struct signal *signal, const struct signal_host *host
 	neighbours_end(host->pins, host->cgroups, &of, &s->counts, &s->found);
 	s->found.lasted_ns = clock_mono_ns() - s->begin_ns;
 	s->found.cpus = count_ticking(host, &why);
-	signal->why = s->counts.why ? s->counts.why : s->found.cpus ? NULL : why;
+	signal->off_reason = s->counts.reason ? s->counts.reason : s->found.cpus ? NULL : why;
 }
 
 static void close_neighbours(struct signal *signal, const struct signal_host *host,
@@ -135,8 +135,8 @@ static void close_neighbours(struct signal *signal, const struct signal_host *ho
 	const struct neighbours_target of = of_target(target);
 
 	if (neighbours_close(host->cgroups, &of, &s->found) < 0)
-		signal->why = no_memory;
-	if (!signal->why)
+		signal->off_reason = no_memory;
+	if (!signal->off_reason)
 		close_ledger(s);
 }
 

@@ -107,7 +107,7 @@ void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *r
 	struct neighbour_counts counts = {};
 
 	if (note_counts(pins, &counts) < 0)
-		counts.why = unreadable;
+		counts.reason = unreadable;
 	add_sessions(pins, 1);
 	*ret_counts = counts;
 }
@@ -255,8 +255,8 @@ void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
 	struct neighbours found = {};
 
 	add_sessions(pins, -1);
-	if (!counts->why && find_neighbours(pins, cgroups, of, counts, &found) < 0)
-		counts->why = unreadable;
+	if (!counts->reason && find_neighbours(pins, cgroups, of, counts, &found) < 0)
+		counts->reason = unreadable;
 	*ret_found = found;
 }
 

@@ -27,7 +27,7 @@ struct neighbour_before {
 
 /* The counts at the begin of a session. */
 struct neighbour_counts {
-	const char *why; /* why the counts are unknown: a literal; NULL: they are known */
+	const char *reason; /* why the counts are unknown: a literal; NULL: they are known */
 	struct neighbour_before *items; /* owned, ascending by id */
 	size_t count;
 	struct neighbour_cpus by_cpu;

@@ -222,8 +222,8 @@ static void begin_oncpu(struct signal *signal, const struct signal_host *host,
 	const char *why;
 
 	sampler_state(host->sampler, &ticking, &missing, &why);
-	signal->why = ticking ? NULL : why;
-	signal->partly = missing ? why : NULL;
+	signal->off_reason = ticking ? NULL : why;
+	signal->partial_reason = missing ? why : NULL;
 	pinned_maps_counters(host->pins, target->slot, s->first);
 	s->usage_start_us = read_usage_us(host, target);
 	note_window(s, target);

@@ -102,6 +102,6 @@ void session_neighbours_write_cpu(const struct session_result *s, struct jsonw *
 		write_cpu(n, w);
 	} else if (signal) {
 		jsonw_null(w, "cpu");
-		jsonw_string(w, "cpu_reason", signal->why);
+		jsonw_string(w, "cpu_reason", signal->off_reason);
 	}
 }

@@ -54,7 +54,7 @@ static struct signal *create_block(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = not_yet;
+	s->signal.off_reason = not_yet;
 	return &s->signal;
 }
 
@@ -77,20 +77,20 @@ static void attach_block(struct signal *signal, const struct signal_host *host,
 	if (s->held || target->stop_ns)
 		return;
 	if (target->only_tgid || target->by_process) {
-		signal->why = one_process;
+		signal->off_reason = one_process;
 		return;
 	}
 	if (!host->programs->of[SIGNAL_BLOCK].holders)
 		block_maps_empty(host->pins);
-	if (signal_programs_hold(host->programs, SIGNAL_BLOCK, &signal->why) < 0)
+	if (signal_programs_hold(host->programs, SIGNAL_BLOCK, &signal->off_reason) < 0)
 		return;
 	if (block_maps_read(host->pins, target->slot, &s->before) < 0) {
 		signal_programs_drop(host->programs, SIGNAL_BLOCK);
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 		return;
 	}
 	s->held = true;
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	if (late)
 		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
 }
@@ -106,11 +106,11 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 		return;
 	s->held = false;
 	if (target->shared)
-		signal->why = one_process;
+		signal->off_reason = one_process;
 	else if (block_maps_read(host->pins, target->slot, &now) < 0)
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 	else if (block_requests_make(&s->before, &now, slot_nest_holds, &nest, &s->requests) < 0)
-		signal->why = no_memory;
+		signal->off_reason = no_memory;
 	else
 		signal->evidence = &s->requests;
 	neighbour_rows_ask(s->requests.neighbours, s->requests.n_neighbours,
@@ -151,7 +151,7 @@ static void write_block(const struct signal *signal, struct jsonw *w)
 
 	if (!all) {
 		jsonw_null(w, "block");
-		jsonw_string(w, "block_reason", signal->why);
+		jsonw_string(w, "block_reason", signal->off_reason);
 		return;
 	}
 	sum = block_requests_sum(all);

@@ -65,7 +65,7 @@ static struct signal *create_lock(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = accounts_hold_reason(host);
+	s->signal.off_reason = accounts_hold_reason(host);
 	stack_table_init(&s->taken.stacks, host->stacks);
 	wait_objects_init(&s->taken.objects);
 	lock_stacks_init(&s->stacks);
@@ -112,14 +112,14 @@ static void attach_lock(struct signal *signal, const struct signal_host *host,
 		lock_maps_sweep(host->pins, true);
 		long_wait_table_empty(host->pins);
 	}
-	if (signal_programs_hold(host->programs, SIGNAL_LOCK, &signal->why) < 0) {
+	if (signal_programs_hold(host->programs, SIGNAL_LOCK, &signal->off_reason) < 0) {
 		drop_programs(s, host, false);
 		return;
 	}
 	s->held = true;
 	if (lock_waits_begin(host->pins, target->slot, &s->before) < 0) {
 		drop_programs(s, host, true);
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 		return;
 	}
 	signal->taken = &s->taken;
@@ -200,7 +200,7 @@ static void end_lock(struct signal *signal, const struct signal_host *host,
 	    lock_waits_end(host->pins, target->slot, target->only_tgid, &s->before, &s->waits) == 0)
 		signal->evidence = &s->waits;
 	else if (!s->hold.shared)
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 	if (signal->evidence)
 		end_long_waits(s, host, target);
 	drop_programs(s, host, true);

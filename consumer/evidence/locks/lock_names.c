@@ -72,12 +72,12 @@ static void name_asked(struct symbols *symbols, const struct module *m, struct a
 		struct lock_name *name = &names[asked->of[i]];
 		const struct elf_object *o = &asked->objects[i];
 
-		name->why = why;
+		name->reason = why;
 		if (why || !o->within)
 			continue;
 		name->module = m->path;
 		if (!o->name[0]) {
-			name->why = why_nameless(&file);
+			name->reason = why_nameless(&file);
 			continue;
 		}
 		memcpy(name->text, o->name, sizeof(name->text));

@@ -17,10 +17,10 @@ struct symbols;
 /* Location of a lock. All NULL: unknown. */
 struct lock_name {
 	const char *module; /* path of the module, borrowed */
-	const char
-		*symbol; /* points to `text`; NULL: `why` has the reason, a word of reasons.def */
-	const char *why; /* without `module`: the file could not be read */
-	uint64_t offset; /* of the lock in the variable */
+	const char *
+		symbol; /* points to `text`; NULL: `reason` has the reason, a word of reasons.def */
+	const char *reason; /* without `module`: the file could not be read */
+	uint64_t offset;    /* of the lock in the variable */
 	/* The memory that contains a lock outside of modules, if its kind is known; borrowed. */
 	const struct lock_memory *memory;
 	char text[ELF_OBJECT_NAME_BYTES];

@@ -118,7 +118,7 @@ static void add_ended(struct lock_waited *w, const struct lock_element *e,
 
 	w->waits = e->sums.waits - MIN(before->waits, e->sums.waits);
 	w->total_ns = e->sums.total_ns - MIN(before->total_ns, e->sums.total_ns);
-	w->again = MIN(e->sums.again - before->again, w->waits);
+	w->woken_in_vain = MIN(e->sums.again - before->again, w->waits);
 	for (unsigned int i = 0; i < LOCK_BUCKETS; i++) {
 		w->buckets[i] = e->sums.buckets[i] - MIN(before->buckets[i], e->sums.buckets[i]);
 		last = w->buckets[i] ? i : last;
@@ -294,8 +294,8 @@ static enum lock_pattern find_pattern(const struct lock_waited *w)
 
 	if (w->threads < 2)
 		return LOCK_PATTERN_NONE;
-	if (w->threads >= HERD_THREADS && w->again >= HERD_AGAIN &&
-	    w->again * HERD_SHARE >= w->waits)
+	if (w->threads >= HERD_THREADS && w->woken_in_vain >= HERD_AGAIN &&
+	    w->woken_in_vain * HERD_SHARE >= w->waits)
 		return LOCK_PATTERN_HERD;
 	if (w->waits >= CONVOY_WAITS && mean_ns < CONVOY_MEAN_NS)
 		return LOCK_PATTERN_CONVOY;

@@ -64,7 +64,7 @@ struct lock_waited {
 	uint64_t p50_ns, p90_ns, p99_ns; /* bounds (time_histogram.h), at most longest_ns */
 	uint64_t buckets[LOCK_BUCKETS];	 /* of `waits` */
 	uint32_t threads; /* threads that waited; two with ids that differ by 512 count as one */
-	uint64_t again;	  /* waits of threads that were woken together without getting it */
+	uint64_t woken_in_vain; /* waits of threads that were woken together without getting it */
 	enum lock_pattern pattern;
 	bool condition;		      /* a condition variable (report/condition_locks.h) */
 	uint32_t n_wakers;	      /* in `woken`, the most time first */

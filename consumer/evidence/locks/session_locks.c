@@ -79,8 +79,8 @@ static void write_name(const struct lock_name *name, struct jsonw *w)
 	if (name->symbol) {
 		frame_json_text(w, "symbol", name->symbol);
 		jsonw_u64(w, "symbol_offset", name->offset);
-	} else if (name->why) {
-		jsonw_string(w, "symbol_reason", name->why);
+	} else if (name->reason) {
+		jsonw_string(w, "symbol_reason", name->reason);
 	}
 	if (name->memory)
 		write_memory(name->memory, w);
@@ -148,8 +148,8 @@ static void put_lock(const struct lock_waited *l, const struct event_lines *line
 		jsonw_u64(&w, "p90_ns", l->p90_ns);
 		jsonw_u64(&w, "p99_ns", l->p99_ns);
 		jsonw_u64(&w, "threads", l->threads);
-		if (l->again)
-			jsonw_u64(&w, "again", l->again);
+		if (l->woken_in_vain)
+			jsonw_u64(&w, "again", l->woken_in_vain);
 		if (l->pattern)
 			jsonw_string(&w, "pattern", lock_waits_pattern(l->pattern));
 		if (l->condition)
@@ -264,7 +264,8 @@ static int describe_pattern(const struct lock_waited *l, const char *fn, char *t
 {
 	if (l->pattern == LOCK_PATTERN_HERD)
 		return snprintf(text, space,
-				", woken together without getting it %" PRIu64 " times", l->again);
+				", woken together without getting it %" PRIu64 " times",
+				l->woken_in_vain);
 	return snprintf(text, space, " that %.*s released%s%.200s%s", COMM_BYTES, l->woken[0].comm,
 			fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
 }

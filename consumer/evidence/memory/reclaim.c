@@ -60,7 +60,7 @@ static struct signal *create_reclaim(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = not_yet;
+	s->signal.off_reason = not_yet;
 	s->no_pauses = !host->pins->abi.dirty_pauses;
 	return &s->signal;
 }
@@ -84,20 +84,20 @@ static void attach_reclaim(struct signal *signal, const struct signal_host *host
 	if (s->held || target->stop_ns)
 		return;
 	if (target->only_tgid || target->by_process) {
-		signal->why = one_process;
+		signal->off_reason = one_process;
 		return;
 	}
 	if (!host->programs->of[SIGNAL_RECLAIM].holders)
 		reclaim_maps_empty(host->pins);
-	if (signal_programs_hold(host->programs, SIGNAL_RECLAIM, &signal->why) < 0)
+	if (signal_programs_hold(host->programs, SIGNAL_RECLAIM, &signal->off_reason) < 0)
 		return;
 	if (reclaim_maps_read(host->pins, target->slot, &s->before) < 0) {
 		signal_programs_drop(host->programs, SIGNAL_RECLAIM);
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 		return;
 	}
 	s->held = true;
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	if (late)
 		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
 }
@@ -113,11 +113,11 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 		return;
 	s->held = false;
 	if (target->shared)
-		signal->why = one_process;
+		signal->off_reason = one_process;
 	else if (reclaim_maps_read(host->pins, target->slot, &now) < 0)
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 	else if (reclaim_times_make(&s->before, &now, slot_nest_holds, &nest, &s->times) < 0)
-		signal->why = no_memory;
+		signal->off_reason = no_memory;
 	else
 		signal->evidence = &s->times;
 	neighbour_rows_ask(s->times.neighbours, s->times.n_neighbours, sizeof(*s->times.neighbours),
@@ -165,7 +165,7 @@ static void write_reclaim(const struct signal *signal, struct jsonw *w)
 
 	if (!times) {
 		jsonw_null(w, "reclaim");
-		jsonw_string(w, "reclaim_reason", signal->why);
+		jsonw_string(w, "reclaim_reason", signal->off_reason);
 		return;
 	}
 	sum = reclaim_times_sum(times);

@@ -79,7 +79,7 @@ static struct signal *create_sockets(const struct signal_host *host,
 	}
 	if (!s)
 		return NULL;
-	s->signal.why = not_yet;
+	s->signal.off_reason = not_yet;
 	s->host = host;
 	s->target = target;
 	return &s->signal;
@@ -159,7 +159,7 @@ static void begin_looks(struct sockets *s)
 	socket_passes_hold(s->host->sockets, &s->watcher);
 	s->read = first && socket_maps_read(s->host->pins, s->target->slot, &s->before) == 0;
 	s->holds = true;
-	s->signal.why = NULL;
+	s->signal.off_reason = NULL;
 }
 
 static void attach_sockets(struct signal *signal, const struct signal_host *host,
@@ -174,11 +174,11 @@ static void attach_sockets(struct signal *signal, const struct signal_host *host
 		return;
 	}
 	if (target->by_process && !target->only_tgid) {
-		signal->why = by_rule;
+		signal->off_reason = by_rule;
 		return;
 	}
 	if (!host->sockets || !socket_passes_are_there(host->sockets)) {
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 		return;
 	}
 	begin_looks(s);
@@ -210,14 +210,14 @@ static void end_sockets(struct signal *signal, const struct signal_host *host,
 		return;
 	s->holds = false;
 	if (!s->view.looks)
-		signal->why = no_look;
+		signal->off_reason = no_look;
 	else if (target->shared && !target->only_tgid)
-		signal->why = by_rule;
+		signal->off_reason = by_rule;
 	else if (!s->read || socket_maps_read(host->pins, target->slot, &now) < 0)
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 	else if (socket_peers_make(&s->view, &s->before, &now, target->only_tgid ? NULL : &owner,
 				   &s->peers) < 0)
-		signal->why = no_memory;
+		signal->off_reason = no_memory;
 	else
 		signal->evidence = &s->peers;
 	signal->counted = signal->evidence ? &s->peers.ledger : NULL;
@@ -258,7 +258,7 @@ static void write_sockets(const struct signal *signal, struct jsonw *w)
 
 	if (!peers) {
 		jsonw_null(w, "sockets");
-		jsonw_string(w, "sockets_reason", signal->why);
+		jsonw_string(w, "sockets_reason", signal->off_reason);
 		return;
 	}
 	jsonw_object(w, "sockets");

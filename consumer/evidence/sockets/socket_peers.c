@@ -186,7 +186,7 @@ static void close_ledger(const struct socket_view *view, const struct slot_socke
 						   SOCKET_LOST_OPEN };
 	uint64_t lost = 0;
 
-	l->emitted = view->told;
+	l->emitted = view->sockets_listed;
 	l->lost[DROP_LOOK_CUT] = view->cut;
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++)
 		lost += counter_keys_growth(before->lost[losses[i]], now->lost[losses[i]]);

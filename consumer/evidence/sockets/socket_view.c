@@ -182,7 +182,7 @@ void socket_view_end_look(struct socket_view *v, bool cut)
 	for (size_t i = 0; i < v->count; i++)
 		fold_look(&v->peers[i], !v->looks, cut);
 	fold_look(&v->rest, !v->looks, cut);
-	v->told += v->told_now;
+	v->sockets_listed += v->told_now;
 	if (cut) {
 		v->cut += MAX(v->told_before - MIN(v->told_before, v->told_now), (uint64_t)1);
 	} else {

@@ -68,7 +68,7 @@ struct socket_view {
 	struct idmap by_hash;	 /* hash of the key -> struct socket_peer */
 	struct socket_peer rest; /* of the peers that did not fit */
 	uint32_t looks;		 /* completed snapshots */
-	uint64_t told;		 /* sockets, counted once in each snapshot */
+	uint64_t sockets_listed; /* sockets, counted once in each snapshot */
 	uint64_t told_now;	 /* in the running snapshot */
 	uint64_t told_before;	 /* in the last complete snapshot */
 	uint64_t cut;		 /* sockets missing from incomplete snapshots, at least */

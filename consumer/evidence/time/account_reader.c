@@ -93,11 +93,11 @@ static int read_once(struct account_reader *r)
 {
 	ssize_t n = read(r->fd, r->buffer + r->have, ACCOUNTS_READ_BYTES);
 
-	if (n < 0 && (errno == EINTR || errno == EAGAIN) && ++r->again < RECORDS_AGAIN_MAX)
+	if (n < 0 && (errno == EINTR || errno == EAGAIN) && ++r->busy_retries < RECORDS_AGAIN_MAX)
 		return 1;
 	if (n < 0)
 		return -errno;
-	r->again = 0;
+	r->busy_retries = 0;
 	r->have += (size_t)n;
 	if (n > 0)
 		return take_records(r) < 0 ? -ENOMEM : 1;

@@ -24,8 +24,8 @@ struct account_reader {
 	uint64_t lost;	    /* threads that did not fit into the table */
 	uint64_t no_memory; /* part of `lost`: the table was not full */
 	int fd;
-	size_t have; /* bytes in the buffer */
-	unsigned int again;
+	size_t have;		   /* bytes in the buffer */
+	unsigned int busy_retries; /* reads in a row that failed with EINTR or EAGAIN */
 	uint8_t buffer[2 * ACCOUNTS_READ_BYTES] __attribute__((aligned(8)));
 };
 

@@ -134,12 +134,12 @@ bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
 		return false;
 	held = find_held(host->accounts, target);
 	if (!held)
-		held = attach_program(host, target, &signal->why);
+		held = attach_program(host, target, &signal->off_reason);
 	if (!held)
 		return false;
 	held->holders++;
 	hold->held = held;
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	if (late)
 		hold->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
 	return true;
@@ -194,7 +194,7 @@ struct thread_accounts *accounts_hold_end(struct accounts_hold *hold, struct sig
 		held->error = read_rest(held, host, target);
 	held->ended = true;
 	if (held->error < 0)
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 	return held->error < 0 ? NULL : &held->accounts;
 }
 
@@ -227,5 +227,5 @@ void accounts_hold_write_missing(const struct accounts_hold *hold, const struct 
 				 const char *key, const char *key_reason, struct jsonw *w)
 {
 	jsonw_null(w, key);
-	jsonw_string(w, key_reason, hold->shared ? others : signal->why);
+	jsonw_string(w, key_reason, hold->shared ? others : signal->off_reason);
 }

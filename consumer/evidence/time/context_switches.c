@@ -54,7 +54,7 @@ static struct signal *create_switches(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = not_yet;
+	s->signal.off_reason = not_yet;
 	return &s->signal;
 }
 
@@ -95,16 +95,16 @@ static void attach_switches(struct signal *signal, const struct signal_host *hos
 	if (s->counted || target->stop_ns)
 		return;
 	if (!join_accounts(s, host, target)) {
-		if (signal_programs_hold(host->programs, SIGNAL_SWITCH, &signal->why) < 0)
+		if (signal_programs_hold(host->programs, SIGNAL_SWITCH, &signal->off_reason) < 0)
 			return;
 		if (read_switches(host, target, &s->count) < 0) {
 			signal_programs_drop(host->programs, SIGNAL_SWITCH);
-			signal->why = unreadable;
+			signal->off_reason = unreadable;
 			return;
 		}
 	}
 	s->counted = true;
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	if (late)
 		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
 }
@@ -146,7 +146,7 @@ static void subtract_counters(struct context_switches *s, const struct signal_ho
 		s->count.involuntary = last.involuntary - s->count.involuntary;
 	} else {
 		s->counted = false;
-		s->signal.why = unreadable;
+		s->signal.off_reason = unreadable;
 	}
 	signal_programs_drop(host->programs, SIGNAL_SWITCH);
 }
@@ -168,7 +168,7 @@ static void write_switches(const struct signal *signal, struct jsonw *w)
 
 	if (!s->counted || s->shared) {
 		jsonw_null(w, "switches");
-		jsonw_string(w, "switches_reason", s->counted ? others : signal->why);
+		jsonw_string(w, "switches_reason", s->counted ? others : signal->off_reason);
 		return;
 	}
 	jsonw_object(w, "switches");

@@ -44,7 +44,7 @@ static struct signal *create_pools(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = accounts_hold_reason(host);
+	s->signal.off_reason = accounts_hold_reason(host);
 	return &s->signal;
 }
 
@@ -88,7 +88,7 @@ static void end_pools(struct signal *signal, const struct signal_host *host,
 		signal->evidence = &s->grouped;
 		signal->counted = &s->threads;
 	} else if (accounts) {
-		signal->why = no_memory;
+		signal->off_reason = no_memory;
 	}
 	accounts_hold_leave(&s->hold, host);
 }

@@ -188,14 +188,14 @@ void queue_blame_end(const struct signal_host *host, const struct signal_target 
 	struct queue_blame blame = {};
 
 	if (target->only_tgid)
-		blame.why = one_process;
+		blame.reason = one_process;
 	else if (read_map(host->pins->signal_fd[PINNED_MAP_queue_neighbours], &now) < 0)
-		blame.why = unreadable;
-	if (!blame.why) {
+		blame.reason = unreadable;
+	if (!blame.reason) {
 		keep_gains(host, target, before, &now);
 		merge_gains(&now);
 		if (list_blamed(host, target, &now, &blame) < 0)
-			blame.why = unreadable;
+			blame.reason = unreadable;
 	}
 	*ret_blame = blame;
 }

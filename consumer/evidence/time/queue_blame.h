@@ -33,7 +33,7 @@ struct queue_blamed {
 };
 
 struct queue_blame {
-	const char *why;	    /* why the result is unknown: a literal; NULL: it is known */
+	const char *reason;	    /* why the result is unknown: a literal; NULL: it is known */
 	uint64_t own_ns;	    /* cgroups below the session's */
 	struct queue_blamed *items; /* owned; by cgroup until queue_blame_close */
 	size_t count;	  /* after queue_blame_close at most QUEUE_BLAMED, the most time first */

@@ -47,7 +47,7 @@ static struct signal *create_runq(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = accounts_hold_reason(host);
+	s->signal.off_reason = accounts_hold_reason(host);
 	return &s->signal;
 }
 
@@ -72,7 +72,7 @@ static void attach_runq(struct signal *signal, const struct signal_host *host,
 	if (queue_blame_begin(host, first, &s->before) == 0)
 		return;
 	accounts_hold_leave(&s->hold, host);
-	signal->why = unreadable;
+	signal->off_reason = unreadable;
 }
 
 /* A wait is an attempt. Waits of threads without an account are lost. */
@@ -104,7 +104,7 @@ static void end_runq(struct signal *signal, const struct signal_host *host,
 		close_ledger(s, accounts);
 		signal->evidence = &s->waits;
 	} else if (accounts) {
-		signal->why = no_memory;
+		signal->off_reason = no_memory;
 	}
 	queue_blame_forget(&s->before);
 	accounts_hold_leave(&s->hold, host);
@@ -139,8 +139,8 @@ static void write_sums(const struct queue_waits *q, struct jsonw *w)
 	jsonw_u64(w, "unseen_ms", h->behind_ns[QUEUE_UNSEEN] / NSEC_PER_MSEC);
 	if (h->behind_ns[QUEUE_UNLISTED])
 		jsonw_u64(w, "unlisted_ms", h->behind_ns[QUEUE_UNLISTED] / NSEC_PER_MSEC);
-	if (q->blame.why)
-		jsonw_string(w, "neighbours_reason", q->blame.why);
+	if (q->blame.reason)
+		jsonw_string(w, "neighbours_reason", q->blame.reason);
 }
 
 static void write_runq(const struct signal *signal, struct jsonw *w)

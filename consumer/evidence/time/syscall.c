@@ -47,7 +47,7 @@ static struct signal *create_calls(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = target->only_tgid ? one_process : accounts_hold_reason(host);
+	s->signal.off_reason = target->only_tgid ? one_process : accounts_hold_reason(host);
 	return &s->signal;
 }
 
@@ -89,7 +89,7 @@ static void attach_calls(struct signal *signal, const struct signal_host *host,
 		return;
 	}
 	accounts_hold_leave(&s->hold, host);
-	signal->why = unreadable;
+	signal->off_reason = unreadable;
 }
 
 /*
@@ -130,7 +130,7 @@ static void end_calls(struct signal *signal, const struct signal_host *host,
 		close_ledger(s, accounts);
 		signal->evidence = &s->times;
 	} else if (accounts) {
-		signal->why = unreadable;
+		signal->off_reason = unreadable;
 	}
 	call_times_done(&s->before);
 	count_for(host, -1);

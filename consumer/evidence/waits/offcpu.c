@@ -411,7 +411,7 @@ static void begin_offcpu(struct signal *signal, const struct signal_host *host,
 	struct offcpu *s = offcpu_of(signal);
 
 	if (!looks_is_there(host->looks)) {
-		signal->why = no_pin;
+		signal->off_reason = no_pin;
 		return;
 	}
 	host->pins->slots[target->slot].looked = 1;
@@ -466,7 +466,7 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 
 static void write_start(const struct signal *signal, struct jsonw *w)
 {
-	if (signal->why)
+	if (signal->off_reason)
 		return;
 	jsonw_object(w, "looks");
 	jsonw_u64(w, "every_ms", LOOKS_EVERY_NS / NSEC_PER_MSEC);
@@ -480,7 +480,7 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 	const struct offcpu *s = (const struct offcpu *)signal;
 	uint64_t due = s->looks.session_ns / LOOKS_EVERY_NS + 1;
 
-	if (signal->why)
+	if (signal->off_reason)
 		return;
 	jsonw_object(w, "looks");
 	jsonw_u64(w, "passes", s->looks.passes);

@@ -115,12 +115,12 @@ static void settle_file(struct unwind_files *f, struct wanted *w, const struct u
 		w->state = READY;
 		w->number = (uint32_t)(b - f->builds.items);
 		w->epoch = b->epoch;
-		w->why = NULL;
+		w->reason = NULL;
 		return;
 	}
 	w->state = FAILED;
 	w->error = error;
-	w->why = why;
+	w->reason = why;
 	w->failed_ns = clock_mono_ns();
 	w->lacking = f->lacking;
 	w->freed = f->freed;

@@ -38,7 +38,7 @@ struct unwind_files;
 /* One module, for `trocar status`. */
 struct unwind_module {
 	const struct module *module;
-	const char *why; /* a stable word for why it has no rows; NULL: it has rows */
+	const char *reason; /* a stable word for why it has no rows; NULL: it has rows */
 	uint32_t rows, bytes;
 	uint64_t compile_ns;	  /* of the build, for any module that shares it */
 	uint32_t unsupported_ppm; /* part of the text with rows that no rule can describe */

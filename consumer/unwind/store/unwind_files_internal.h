@@ -19,7 +19,7 @@ struct wanted {
 	enum wanted_state state;
 	uint32_t number, epoch; /* of the build */
 	int error;
-	const char *why;
+	const char *reason;
 	uint64_t failed_ns;
 	bool known;	  /* the kernel had reported the build-id when the attempt began */
 	uint32_t lacking; /* elements that did not fit */

@@ -15,7 +15,7 @@ const char *unwind_files_why(struct unwind_files *f, const struct module *module
 	pthread_mutex_lock(&f->lock);
 	w = idmap_get(&f->by_module, (uintptr_t)module);
 	if (w && w->state == FAILED)
-		why = w->why;
+		why = w->reason;
 	pthread_mutex_unlock(&f->lock);
 	return why ? why : "not_compiled";
 }
@@ -48,9 +48,9 @@ bool unwind_files_module(struct unwind_files *f, size_t i, struct unwind_module 
 		live = w->state == READY && b->live && b->epoch == w->epoch;
 		*ret_module = (struct unwind_module){
 			.module = w->module,
-			.why = live		    ? NULL
-			       : w->state == FAILED ? w->why
-						    : "not_compiled",
+			.reason = live		       ? NULL
+				  : w->state == FAILED ? w->reason
+						       : "not_compiled",
 			.rows = live ? b->rows : 0,
 			.bytes = live ? b->elements * 8 : 0,
 			.compile_ns = live ? b->compile_ns : 0,

@@ -166,7 +166,7 @@ static void test_gone(void **state)
 	assert_int_equal(opener->set, 0);
 	assert_int_equal(fake->a.pressure.notices, 0);
 	assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_SCAN);
-	assert_string_equal(pressure_testing_only(w)->why, psi_trigger_refusal(-ENODEV).why);
+	assert_string_equal(pressure_testing_only(w)->reason, psi_trigger_refusal(-ENODEV).reason);
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 }
 

@@ -165,8 +165,8 @@ static void test_refusals(void **state)
 		answer = errors[i];
 		w = pressure_testing_watch(when, 1);
 		assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_SCAN);
-		assert_string_equal(pressure_testing_only(w)->why,
-				    psi_trigger_refusal(errors[i]).why);
+		assert_string_equal(pressure_testing_only(w)->reason,
+				    psi_trigger_refusal(errors[i]).reason);
 		pressure_testing_drained();
 		assert_int_equal(opened, 1);
 		assert_int_equal(fake->a.pressure.scan.every_ns, 200 * NSEC_PER_MSEC);
@@ -191,7 +191,7 @@ static void test_passing(void **state)
 		for (const struct threshold *t = pressure_testing_of(w)->thresholds; t;
 		     t = t->next) {
 			assert_int_equal(t->way, THRESHOLD_WAITING);
-			assert_string_equal(t->why, psi_trigger_refusal(errors[i]).why);
+			assert_string_equal(t->reason, psi_trigger_refusal(errors[i]).reason);
 		}
 		pressure_testing_loop(20 * NSEC_PER_MSEC);
 		assert_int_equal(opened, 1);
@@ -214,14 +214,14 @@ static void test_arming_fails(void **state)
 		skip();
 	armed = true;
 	w = pressure_testing_watch(two, 1);
-	assert_string_equal(pressure_testing_only(w)->why, psi_trigger_refusal(-EBUSY).why);
+	assert_string_equal(pressure_testing_only(w)->reason, psi_trigger_refusal(-EBUSY).reason);
 	assert_int_equal(opener->set, 0);
 	watch_remove(w, "cgroup_removed");
 	armed = false;
 	w = pressure_testing_watch(odd, 1);
 	if (opener->power == PSI_TRIGGER_PLAIN)
-		assert_string_equal(pressure_testing_only(w)->why,
-				    psi_trigger_refusal(-EINVAL).why);
+		assert_string_equal(pressure_testing_only(w)->reason,
+				    psi_trigger_refusal(-EINVAL).reason);
 	else
 		assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_TRIGGER);
 }

@@ -105,25 +105,26 @@ static void test_refusals(void **state)
 	static const int errors[] = { -ENOTCONN, -EACCES, -EINVAL, -EBUSY,  -EOPNOTSUPP, -ENODEV,
 				      -EMFILE,	 -ENFILE, -ENOSPC, -ENOMEM, -EAGAIN,	 -EPERM };
 	static const int passing[] = { -ENOTCONN, -EMFILE, -ENFILE, -ENOSPC, -ENOMEM, -EAGAIN };
-	const char *other = psi_trigger_refusal(-EXDEV).why;
+	const char *other = psi_trigger_refusal(-EXDEV).reason;
 
 	assert_non_null(other);
 	assert_int_equal(psi_trigger_refusal(-EXDEV).error, -EXDEV);
-	assert_false(psi_trigger_refusal(-EXDEV).again);
+	assert_false(psi_trigger_refusal(-EXDEV).retry);
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct psi_trigger_refusal r = psi_trigger_refusal(errors[i]);
 		bool again = false;
 
 		assert_int_equal(r.error, errors[i]);
-		assert_string_not_equal(r.why, other);
+		assert_string_not_equal(r.reason, other);
 		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(r.why, psi_trigger_refusal(errors[k]).why);
+			assert_string_not_equal(r.reason, psi_trigger_refusal(errors[k]).reason);
 		for (size_t k = 0; k < ARRAY_SIZE(passing); k++)
 			again = again || passing[k] == errors[i];
-		assert_int_equal(r.again, again);
+		assert_int_equal(r.retry, again);
 		assert_int_equal(r.all, again);
 	}
-	assert_string_equal(psi_trigger_refusal(-ENOENT).why, psi_trigger_refusal(-ENODEV).why);
+	assert_string_equal(psi_trigger_refusal(-ENOENT).reason,
+			    psi_trigger_refusal(-ENODEV).reason);
 }
 
 static void test_pace(void **state)

@@ -107,7 +107,7 @@ static void test_host(void **state)
 static void test_missing(void **state)
 {
 	static char path[] = "/api";
-	struct facts_phases p = { .why = { [FACTS_BEFORE] = "too early" } };
+	struct facts_phases p = { .reasons = { [FACTS_BEFORE] = "too early" } };
 
 	put_place(&p, FACTS_V2, path);
 	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_PIDS_CURRENT, "3\n");

@@ -69,7 +69,7 @@ static void is_absent(const struct facts_phases *f, enum facts_phase phase)
 	uint64_t value;
 
 	assert_int_equal(facts_phases_ms(f, phase, FACTS_CPU), 0);
-	assert_non_null(f->why[phase]);
+	assert_non_null(f->reasons[phase]);
 	assert_false(facts_phases_get(f, phase, FACT_CPU_THROTTLED, &value));
 }
 

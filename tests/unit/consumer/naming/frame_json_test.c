@@ -66,7 +66,7 @@ static void check(struct frame_json *r, const struct stack *s)
 	assert_memory_equal(r->ends, fresh.ends, n * sizeof(*fresh.ends));
 	for (size_t i = 0; i < n; i++) {
 		assert_ptr_equal(r->named[i].fn, fresh.named[i].fn);
-		assert_ptr_equal(r->named[i].why, fresh.named[i].why);
+		assert_ptr_equal(r->named[i].reason, fresh.named[i].reason);
 		assert_int_equal(r->named[i].offset, fresh.named[i].offset);
 	}
 	frame_json_done(&fresh);

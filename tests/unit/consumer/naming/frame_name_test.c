@@ -228,23 +228,23 @@ static void test_user(void **state)
 	s->frames[2].module = jit;
 	frame_name_frame(symbols, s, 0, &named);
 	assert_null(named.fn);
-	assert_true(named.why && named.why[0]);
+	assert_true(named.reason && named.reason[0]);
 	assert_string_equal(named.module, "/nonexistent/x");
 	assert_string_equal(named.kind, "user");
 	frame_name_frame(symbols, s, 1, &named);
 	assert_null(named.fn);
 	assert_null(named.module);
 	assert_false(named.has_offset);
-	assert_string_equal(named.why, "no_mapping");
+	assert_string_equal(named.reason, "no_mapping");
 	frame_name_frame(symbols, s, 2, &named);
 	assert_null(named.fn);
-	assert_non_null(named.why);
+	assert_non_null(named.reason);
 	assert_string_equal(named.kind, "jit");
 	/* Without the iterator a kernel frame is an address with a reason. */
 	s->kernel_frames = 1;
 	frame_name_frame(symbols, s, 0, &named);
 	assert_null(named.fn);
-	assert_true(named.why && named.why[0]);
+	assert_true(named.reason && named.reason[0]);
 	assert_false(named.has_offset);
 	free(s);
 	symbols_free(symbols);
@@ -308,7 +308,7 @@ static void test_unknown(void **state)
 	s->start_ns = self.start_ns;
 	frame_name_frame(symbols, s, 1, &named);
 	assert_null(named.fn);
-	assert_string_equal(named.why, "no_mapping");
+	assert_string_equal(named.reason, "no_mapping");
 	perf_map_files_meet(symbols_perf_map_files(symbols), &self);
 	s->frames[1].offset = 0x1010; /* behind the call */
 	frame_name_frame(symbols, s, 1, &named);
@@ -320,7 +320,7 @@ static void test_unknown(void **state)
 	frame_name_frame(symbols, s, 2, &named);
 	assert_null(named.fn);
 	assert_null(named.module);
-	assert_string_equal(named.why, "no_mapping");
+	assert_string_equal(named.reason, "no_mapping");
 	symbols_free(symbols);
 	unlink(path);
 	free(s);

@@ -21,7 +21,7 @@ static struct session_result *new_session(void)
 	struct signal *signal = signals_new(SIGNAL_LOCK, &host, &target);
 
 	assert_non_null(signal);
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	no_locks.long_waits = &waits.all;
 	signal->evidence = &no_locks;
 	s->signals[SIGNAL_LOCK] = signal;

@@ -33,7 +33,7 @@ static void add(const char *fn, const char *module, uint64_t weight, enum phase 
 	struct stack *s = calloc(1, sizeof(*s));
 	struct named_frame frames[3] = {
 		{ .fn = "schedule", .module = "kernel", .kind = "kernel" },
-		{ .fn = fn, .why = fn ? NULL : "no_symbol", .module = module, .kind = "user" },
+		{ .fn = fn, .reason = fn ? NULL : "no_symbol", .module = module, .kind = "user" },
 		{ .fn = "main", .module = "/bin/x", .kind = "user" },
 	};
 
@@ -122,7 +122,7 @@ static void test_bounds(void **state)
 static void add_broken(const char *module, const char *why, uint64_t count)
 {
 	struct named_frame frames[1] = {
-		{ .fn = why ? NULL : "helper", .why = why, .module = module, .kind = "user" },
+		{ .fn = why ? NULL : "helper", .reason = why, .module = module, .kind = "user" },
 	};
 	struct stack s = { .user_frames = 1, .count = count, .phase = PHASE_DURING };
 

@@ -27,7 +27,7 @@ static struct signal *new_signal(struct session_result *s, enum signal_bit id)
 	struct signal *signal = signals_new(id, &host, &target);
 
 	assert_non_null(signal);
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	s->signals[id] = signal;
 	return signal;
 }
@@ -164,7 +164,7 @@ static void test_queue_by_process(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct queue_waits q = { .blame = { .why = "it is of one process" } };
+		struct queue_waits q = { .blame = { .reason = "it is of one process" } };
 		struct session_result *s = new_session();
 		struct thread_pool *sum = &q.pools.all;
 		char says[256];

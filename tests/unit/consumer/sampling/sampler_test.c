@@ -149,10 +149,10 @@ static int setup(void **state)
 	assert_int_equal(listen(t.listener_fd, 4), 0);
 	assert_int_equal(pthread_create(&t.thread, NULL, play, &t), 0);
 	t.a->pins.abi.cpus_sampled = 0;
-	broker_client_free(t.a->link);
-	assert_int_equal(broker_client_new(t.path, 50 * BROKER_CLIENT_WAIT_MS, &t.a->link), 0);
-	sampler_init(&t.a->sampler, &t.a->pins, t.a->loop, t.a->link, &t.a->lines);
-	signal_programs_init(&t.a->programs, t.a->link);
+	broker_client_free(t.a->broker);
+	assert_int_equal(broker_client_new(t.path, 50 * BROKER_CLIENT_WAIT_MS, &t.a->broker), 0);
+	sampler_init(&t.a->sampler, &t.a->pins, t.a->loop, t.a->broker, &t.a->lines);
+	signal_programs_init(&t.a->programs, t.a->broker);
 	sampler_start(&t.a->sampler);
 	return 0;
 }
@@ -164,8 +164,8 @@ static int teardown(void **state)
 	if (!t->f)
 		return 0;
 	sampler_done(&t->a->sampler);
-	broker_client_free(t->a->link);
-	t->a->link = NULL;
+	broker_client_free(t->a->broker);
+	t->a->broker = NULL;
 	shutdown(t->listener_fd, SHUT_RDWR);
 	pthread_join(t->thread, NULL);
 	close(t->listener_fd);
@@ -422,9 +422,9 @@ static void nobody_answers(void **state)
 	size_t ticking, missing;
 	const char *why, *reason;
 
-	broker_client_free(t->a->link);
-	assert_int_equal(broker_client_new("", BROKER_CLIENT_WAIT_MS, &t->a->link), 0);
-	t->a->sampler.link = t->a->link;
+	broker_client_free(t->a->broker);
+	assert_int_equal(broker_client_new("", BROKER_CLIENT_WAIT_MS, &t->a->broker), 0);
+	t->a->sampler.broker = t->a->broker;
 	watch(t, 1);
 	watch(t, 2);
 	sampler_state(&t->a->sampler, &ticking, &missing, &why);

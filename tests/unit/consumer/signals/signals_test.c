@@ -152,7 +152,7 @@ static void test_unknown(void **state)
 	s = signals_new(SIGNAL_FAULT, &fake->a.sessions.host, NULL);
 	assert_non_null(s);
 	assert_null(s->kind);
-	assert_string_equal(s->why, "this version has no program for it");
+	assert_string_equal(s->off_reason, "this version has no program for it");
 	signals_free(s);
 }
 

@@ -69,7 +69,7 @@ static inline void expect_why(struct symbols *s, struct module *m, const char *w
 
 	assert_int_equal(symbols_user(s, m, 64, false, &name), -ENOENT);
 	assert_null(name.fn);
-	assert_string_equal(name.why, why);
+	assert_string_equal(name.reason, why);
 }
 
 #endif

@@ -77,7 +77,7 @@ static void expect(struct symbols *s, struct module *m, const char *fn, const ch
 	struct symbol_name name;
 
 	symbols_user(s, m, offset_in_whole("specimen_local"), false, &name);
-	assert_string_equal(name.fn ? name.fn : name.why, fn ? fn : why);
+	assert_string_equal(name.fn ? name.fn : name.reason, fn ? fn : why);
 }
 
 /* Installed between two sessions, it counts from the next one on: names in use stay. */

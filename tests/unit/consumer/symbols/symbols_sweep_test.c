@@ -99,7 +99,7 @@ static void test_with_table(void **state)
 	assert_int_equal(stats.bytes, 0);
 	assert_null(by_id->resolved);
 	assert_int_equal(symbols_user(s, by_id, offset, false, &name), -ENOENT);
-	assert_string_equal(name.why, "unknown_build_id");
+	assert_string_equal(name.reason, "unknown_build_id");
 
 	file = module_of(s, specimen);
 	assert_int_equal(symbols_user(s, by_id, offset, false, &name), 0);

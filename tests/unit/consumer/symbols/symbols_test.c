@@ -36,7 +36,7 @@ static void test_user(void **state)
 
 	assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
 	assert_string_equal(name.fn, "specimen_local");
-	assert_null(name.why);
+	assert_null(name.reason);
 	assert_int_equal(name.offset_in_fn, 0);
 	assert_int_equal(symbols_user(s, m, offset + size, true, &name), 0);
 	assert_string_equal(name.fn, "specimen_local");
@@ -334,7 +334,7 @@ static void test_kernel(void **state)
 	assert_int_equal(symbols_kernel(s, 0xffffffffc0000010ULL, &name, &module), 0);
 	assert_string_equal(module, "ext4");
 	assert_int_equal(symbols_kernel(s, 0x10, &name, &module), -ENOENT);
-	assert_string_equal(name.why, "no_symbol");
+	assert_string_equal(name.reason, "no_symbol");
 	assert_string_equal(module, "");
 	unlink(path);
 	symbols_trim(s);
@@ -343,11 +343,11 @@ static void test_kernel(void **state)
 	symbols_stats(s, &stats);
 	assert_int_equal(stats.bytes, 0);
 	assert_int_equal(symbols_kernel(s, 0xffffffff81000010ULL, &name, &module), -ENOENT);
-	assert_string_equal(name.why, "no_ksyms");
+	assert_string_equal(name.reason, "no_ksyms");
 	symbols_free(s);
 	s = fresh(1);
 	assert_int_equal(symbols_kernel(s, 0xffffffff81000010ULL, &name, &module), -ENOENT);
-	assert_string_equal(name.why, "no_ksyms");
+	assert_string_equal(name.reason, "no_ksyms");
 	symbols_free(s);
 }
 

@@ -65,7 +65,7 @@ static void test_other_image(void **state)
 	assert_int_equal(symbols_module(s, &identity, VDSO_PATH, false, &m), 0);
 	for (uint64_t at = 0; at < 0x2000; at += 64) {
 		assert_int_equal(symbols_user(s, m, at, false, &name), -ENOENT);
-		assert_string_equal(name.why, "other_image");
+		assert_string_equal(name.reason, "other_image");
 	}
 	assert_int_equal(symbols_build_id(s, m, id), 0);
 	symbols_free(s);

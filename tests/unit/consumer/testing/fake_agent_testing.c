@@ -143,7 +143,7 @@ struct fake *fake_new(void)
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);
 	assert_int_equal(facts_reader_open(&a->facts, &a->cgroups), 0);
 	processes_init(&a->processes, FAKE_PROCESSES, symbols_perf_map_files(a->symbols));
-	assert_int_equal(broker_client_new("", BROKER_CLIENT_WAIT_MS, &a->link), 0);
+	assert_int_equal(broker_client_new("", BROKER_CLIENT_WAIT_MS, &a->broker), 0);
 	assert_int_equal(broker_client_new("", BROKER_CLIENT_FILE_WAIT_MS, &a->files), 0);
 	a->options.lines_per_minute = FAKE_LINES;
 	agent_wire(a);
@@ -177,7 +177,7 @@ void fake_free(struct fake *f)
 	signal_programs_done(&a->programs);
 	accounts_hold_done_all(&a->accounts);
 	long_wait_table_sweep_stop(&a->long_waits);
-	broker_client_free(a->link);
+	broker_client_free(a->broker);
 	broker_client_free(a->files);
 	facts_reader_done(&a->facts);
 	cgroups_done(&a->cgroups);

@@ -278,7 +278,7 @@ static void test_sums(void **state)
 	watch_remove(watch, "cgroup_removed");
 	cgroups_forget(&fake->a.cgroups, CGROUP);
 	idmap_for_each (&all->by_key, i, id, e)
-		e->said_ns -= 60 * NSEC_PER_SEC;
+		e->logged_ns -= 60 * NSEC_PER_SEC;
 	cooldowns_expire(all, clock_mono_ns() + 2 * NSEC_PER_SEC);
 	sums = fake_last(fake, "trigger.held");
 	assert_int_equal(number(sums, "repeats"), 2);

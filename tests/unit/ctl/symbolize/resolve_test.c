@@ -255,8 +255,8 @@ static void compare_place(struct both *b, uint64_t offset)
 	if (symbols_user(b->agent, b->module, offset, false, &name) < 0) {
 		if (answer.places[0].fn)
 			fail_msg("0x%jx: %s, but the agent says %s", (uintmax_t)offset,
-				 answer.places[0].fn, name.why);
-		assert_string_equal(name.why, unnamed_word(answer.unnamed));
+				 answer.places[0].fn, name.reason);
+		assert_string_equal(name.reason, unnamed_word(answer.unnamed));
 		return;
 	}
 	if (!answer.places[0].fn)

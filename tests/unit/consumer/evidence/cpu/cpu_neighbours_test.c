@@ -70,7 +70,7 @@ static void test_ledger_closes(void **state)
 {
 	struct signal *s = begin_signal();
 
-	assert_null(s->why);
+	assert_null(s->off_reason);
 	assert_int_equal(fake->control.sessions, 1);
 	have_had(OWN, 30);
 	have_had(OWN + 1, 50);
@@ -106,12 +106,12 @@ static void test_no_ticks(void **state)
 		skip();
 	fake->a.pins.abi.cpus_sampled = 0;
 	s = begin_signal();
-	assert_non_null(s->why);
+	assert_non_null(s->off_reason);
 	assert_int_equal(fake->control.sessions, 0);
 	end_signal(s);
 	assert_null(s->counted);
 	assert_null(s->evidence);
-	assert_non_null(s->why);
+	assert_non_null(s->off_reason);
 	signals_free(s);
 }
 
@@ -125,10 +125,10 @@ static void test_unreadable(void **state)
 	fd = fake->a.pins.neighbours_fd;
 	fake->a.pins.neighbours_fd = -1;
 	s = begin_signal();
-	assert_non_null(s->why);
+	assert_non_null(s->off_reason);
 	fake->a.pins.neighbours_fd = fd;
 	end_signal(s);
-	assert_non_null(s->why);
+	assert_non_null(s->off_reason);
 	assert_null(s->evidence);
 	signals_free(s);
 }

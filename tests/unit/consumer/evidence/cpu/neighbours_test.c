@@ -87,7 +87,7 @@ static struct neighbour_counts begin_counts(void)
 	if (!fake)
 		skip();
 	neighbours_begin(&fake->a.pins, &counts);
-	assert_null(counts.why);
+	assert_null(counts.reason);
 	return counts;
 }
 
@@ -96,7 +96,7 @@ static struct neighbours end_counts(struct neighbour_counts *counts)
 	struct neighbours found;
 
 	neighbours_end(&fake->a.pins, &fake->a.cgroups, &of, counts, &found);
-	assert_null(counts->why);
+	assert_null(counts->reason);
 	neighbour_counts_done(counts);
 	assert_int_equal(neighbours_close(&fake->a.cgroups, &of, &found), 0);
 	return found;
@@ -408,7 +408,7 @@ static void test_unreadable_is_not_zero(void **state)
 	fd = fake->a.pins.neighbours_fd;
 	fake->a.pins.neighbours_fd = -1;
 	neighbours_begin(&fake->a.pins, &counts);
-	assert_non_null(counts.why);
+	assert_non_null(counts.reason);
 	assert_int_equal(fake->control.sessions, 1);
 	neighbours_end(&fake->a.pins, &fake->a.cgroups, &of, &counts, &n);
 	assert_int_equal(n.cpus, 0);

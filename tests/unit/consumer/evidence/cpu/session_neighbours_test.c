@@ -62,7 +62,7 @@ static void test_lines(void **state)
 	n->beside_ns = 2700 * NSEC_PER_MSEC;
 	n->items[0].beside_ns = 2600 * NSEC_PER_MSEC;
 	n->idle_ns = 154 * NSEC_PER_MSEC;
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	signal->evidence = n;
 	report_testing_report(s);
 	all = report_testing_finish();
@@ -100,7 +100,7 @@ static void test_not_counted(void **state)
 
 	report_testing_begin(1u << 20, 8192, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
-	new_signal(s)->why = "nothing ticks";
+	new_signal(s)->off_reason = "nothing ticks";
 	report_testing_report(s);
 	all = report_testing_finish();
 	assert_int_equal(json_object_array_length(all), 1);

@@ -21,7 +21,7 @@ static struct session_result *new_session(const struct block_requests *all)
 	struct signal *signal = signals_new(SIGNAL_BLOCK, &host, &target);
 
 	assert_non_null(signal);
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	signal->evidence = (void *)all;
 	signal->counted = all ? &all->ledger : NULL;
 	s->signals[SIGNAL_BLOCK] = signal;
@@ -123,7 +123,7 @@ static void test_missing(void **state)
 	struct session_result *s = new_session(NULL);
 	json_object *lines;
 
-	s->signals[SIGNAL_BLOCK]->why = "the broker said no";
+	s->signals[SIGNAL_BLOCK]->off_reason = "the broker said no";
 	lines = report(s);
 	assert_string_equal(get(at(lines, 0), "block_reason"), "the broker said no");
 	json_object_put(lines);

@@ -137,10 +137,10 @@ static void test_reasons(void **state)
 	add_lock(&lock_names_test_word, &other);
 	names = lock_names_read(s, report_testing_symbols);
 	assert_null(names[0].module);
-	assert_string_equal(names[0].why, "no_file");
+	assert_string_equal(names[0].reason, "no_file");
 	expect_words(&names[0], "one lock in the file");
 	assert_null(names[1].module);
-	assert_string_equal(names[1].why, "other_file");
+	assert_string_equal(names[1].reason, "other_file");
 	expect_words(&names[1], "one lock");
 	session_result_free(s);
 }
@@ -181,7 +181,7 @@ static void test_stripped(void **state)
 	names = lock_names_read(s, report_testing_symbols);
 	assert_string_equal(names[0].module, paths[STRIPPED]);
 	assert_null(names[0].symbol);
-	assert_string_equal(names[0].why, "stripped");
+	assert_string_equal(names[0].reason, "stripped");
 	session_result_free(s);
 }
 
@@ -205,7 +205,7 @@ static void test_many(void **state)
 	names = lock_names_read(s, report_testing_symbols);
 	for (int i = 0; i < LOCK_WAITS_NAMED; i++) {
 		if (i % 2 == 0) {
-			assert_string_equal(names[i].why, "no_file");
+			assert_string_equal(names[i].reason, "no_file");
 			continue;
 		}
 		assert_string_equal(names[i].symbol, "lock_names_test_shelf");

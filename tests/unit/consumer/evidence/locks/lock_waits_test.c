@@ -336,7 +336,7 @@ static void test_herd(void **state)
 		sums.again = again;
 		assert_int_equal(bpf_map_update_elem(fd, &a_lock, &sums, BPF_ANY), 0);
 		assert_int_equal(lock_waits_end(&pins, SLOT, 0, &before, &w), 0);
-		assert_int_equal(find(&w, &a_lock)->again, again + 1);
+		assert_int_equal(find(&w, &a_lock)->woken_in_vain, again + 1);
 		assert_int_equal(find(&w, &a_lock)->pattern,
 				 again == 15 ? LOCK_PATTERN_HERD : LOCK_PATTERN_CONVOY);
 		lock_waits_done(&w);

@@ -21,7 +21,7 @@ static struct session_result *new_session(struct lock_waits *waits)
 
 	assert_non_null(signal);
 	if (waits)
-		signal->why = NULL;
+		signal->off_reason = NULL;
 	signal->evidence = waits;
 	s->signals[SIGNAL_LOCK] = signal;
 	report_testing_begin(1u << 20, 8192, 12);
@@ -46,7 +46,7 @@ static struct lock_waited items[] = {
 	  .p99_ns = 9,
 	  .buckets = { [50] = 39, [LOCK_BUCKETS - 1] = 1 },
 	  .threads = 3,
-	  .again = 3,
+	  .woken_in_vain = 3,
 	  .pattern = LOCK_PATTERN_LONG_HOLD,
 	  .n_wakers = 2,
 	  .wakers = 3,
@@ -200,7 +200,7 @@ static void test_headline(void **state)
 	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
 	s->stop_ns = 1;
 	items[0].pattern = LOCK_PATTERN_HERD;
-	items[0].again = 25;
+	items[0].woken_in_vain = 25;
 	assert_true(session_locks_headline(s, NULL, NULL, text, sizeof(text)) > 0);
 	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock, woken "
 				  "together without getting it 25 times");
@@ -218,8 +218,8 @@ static void test_names(void **state)
 {
 	const struct lock_name names[] = {
 		{ .module = "/lib/lib\x01shop.so", .symbol = "led\x02ger", .offset = 40 },
-		{ .module = "/bin/shop", .why = "stripped" },
-		{ .why = "no_permission" },
+		{ .module = "/bin/shop", .reason = "stripped" },
+		{ .reason = "no_permission" },
 		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_HEAP, .offset = 64 } },
 		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_STACK, .tid = 81 } },
 		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_SHARED,
@@ -227,7 +227,7 @@ static void test_names(void **state)
 						   .offset = 128,
 						   .name = "memfd:\x01queue" } },
 		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_ANONYMOUS },
-		  .why = "no_permission" },
+		  .reason = "no_permission" },
 		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_FILE, .inode = 5 } },
 	};
 	struct lock_waited eight[] = { items[0], items[0], items[0], items[0],

@@ -22,7 +22,7 @@ static struct session_result *new_session(const struct reclaim_times *all)
 	struct signal *signal = signals_new(SIGNAL_RECLAIM, &host, &target);
 
 	assert_non_null(signal);
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	signal->evidence = (void *)all;
 	signal->counted = all ? &all->ledger : NULL;
 	s->signals[SIGNAL_RECLAIM] = signal;
@@ -130,7 +130,7 @@ static void test_missing(void **state)
 	struct session_result *s = new_session(NULL);
 	json_object *lines;
 
-	s->signals[SIGNAL_RECLAIM]->why = "the broker said no";
+	s->signals[SIGNAL_RECLAIM]->off_reason = "the broker said no";
 	lines = report(s);
 	assert_string_equal(get(at(lines, 0), "reclaim_reason"), "the broker said no");
 	json_object_put(lines);

@@ -57,7 +57,7 @@ static void test_difference(void **state)
 	now.losses.rest[SOCKET_ENDED] = 4;
 	now.losses.lost[SOCKET_LOST_PEERS] = 6;
 	now.losses.lost[SOCKET_LOST_FILES] = 2;
-	v.told = 10;
+	v.sockets_listed = 10;
 	v.cut = 1;
 	assert_int_equal(socket_peers_make(&v, &before, &now, &owner, &peers), 0);
 	assert_int_equal(peers.count, 2);

@@ -44,7 +44,7 @@ static void test_looks(void **state)
 	socket_view_end_look(&v, false);
 	assert_int_equal(v.count, 1);
 	assert_int_equal(v.looks, 3);
-	assert_int_equal(v.told, 6);
+	assert_int_equal(v.sockets_listed, 6);
 	assert_int_equal(v.peers[0].first[SOCKET_LEVEL_CONNECTIONS], 2);
 	assert_int_equal(v.peers[0].most[SOCKET_LEVEL_CONNECTIONS], 3);
 	assert_int_equal(v.peers[0].last[SOCKET_LEVEL_CONNECTIONS], 1);

@@ -81,10 +81,10 @@ static void test_counts(void **state)
 		return;
 	}
 	s = signals_new(SIGNAL_SWITCH, &host, &target);
-	assert_non_null(s->why);
+	assert_non_null(s->off_reason);
 	count(100, 10);
 	s->kind->attach(s, &host, &target);
-	assert_null(s->why);
+	assert_null(s->off_reason);
 	count(107, 13);
 	s->kind->end(s, &host, &target);
 	assert_int_equal(programs.of[SIGNAL_SWITCH].holders, 0);
@@ -112,7 +112,7 @@ static void test_of_others(void **state)
 	target.shared = true;
 	s->kind->end(s, &host, &target);
 	target.shared = false;
-	assert_null(s->why);
+	assert_null(s->off_reason);
 	assert_int_equal(programs.of[SIGNAL_SWITCH].holders, 0);
 	root = written(s);
 	assert_null(json_object_object_get(root, "switches"));
@@ -133,7 +133,7 @@ static void test_unreadable(void **state)
 		close(pins.signal_fd[PINNED_MAP_switches]);
 	pins.signal_fd[PINNED_MAP_switches] = -1;
 	s->kind->attach(s, &host, &target);
-	assert_string_equal(s->why, "the counters cannot be read");
+	assert_string_equal(s->off_reason, "the counters cannot be read");
 	assert_int_equal(programs.of[SIGNAL_SWITCH].holders, 0);
 	root = written(s);
 	assert_null(json_object_object_get(root, "switches"));

@@ -82,9 +82,9 @@ static void test_counts(void **state)
 		skip();
 		return;
 	}
-	assert_non_null(s->why);
+	assert_non_null(s->off_reason);
 	s->kind->attach(s, &host, &target);
-	assert_null(s->why);
+	assert_null(s->off_reason);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 1);
 	a->first_ns = a->born_ns = clock_mono_ns();
 	a->since_ns = a->first_ns + 2 * NSEC_PER_SEC;

@@ -151,8 +151,8 @@ static void test_counts(void **state)
 	put_neighbour(200, SLOT, 1000); /* of a session that has ended */
 	s->kind->attach(s, &host, &target);
 	pools->kind->attach(pools, &host, &target);
-	assert_null(s->why);
-	assert_null(pools->why);
+	assert_null(s->off_reason);
+	assert_null(pools->off_reason);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 1);
 	put_thread();
 	put_neighbour(200, SLOT, 60);
@@ -326,7 +326,7 @@ static void test_without(void **state)
 	pins.signal_fd[PINNED_MAP_queue_neighbours] = -1;
 	s = signals_new(SIGNAL_RUNQ, &host, &target);
 	s->kind->attach(s, &host, &target);
-	assert_non_null(s->why);
+	assert_non_null(s->off_reason);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
 	assert_null(accounts.first);
 	s->kind->end(s, &host, &target);

@@ -22,7 +22,7 @@ static struct session_result *new_session(const struct call_times *times,
 	struct signal *signal = signals_new(SIGNAL_SYSCALL, &host, &target);
 
 	assert_non_null(signal);
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	signal->evidence = (void *)times;
 	signal->counted = ledger;
 	s->signals[SIGNAL_SYSCALL] = signal;

@@ -23,7 +23,7 @@ static struct session_result *new_session(const struct queue_waits *q, const str
 	struct signal *signal = signals_new(SIGNAL_RUNQ, &host, &target);
 
 	assert_non_null(signal);
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	signal->evidence = (void *)q;
 	signal->counted = ledger;
 	s->signals[SIGNAL_RUNQ] = signal;

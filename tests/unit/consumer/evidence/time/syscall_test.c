@@ -101,7 +101,7 @@ static void test_counts(void **state)
 	}
 	put_waits(5);
 	s->kind->attach(s, &host, &target);
-	assert_null(s->why);
+	assert_null(s->off_reason);
 	assert_int_equal(control.calls, 1);
 	put_waits(3);
 	s->kind->end(s, &host, &target);

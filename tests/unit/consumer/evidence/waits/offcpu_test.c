@@ -70,7 +70,7 @@ static struct signal *begin(void)
 
 	assert_non_null(s);
 	s->kind->begin(s, &host, &target);
-	assert_null(s->why);
+	assert_null(s->off_reason);
 	assert_int_equal(slots[SLOT].looked, 1);
 	return s;
 }
@@ -464,7 +464,7 @@ static void test_no_pin(void **state)
 	pins.looks_path = nowhere;
 	s = signals_new(SIGNAL_OFFCPU, &host, &target);
 	s->kind->begin(s, &host, &target);
-	assert_non_null(strstr(s->why, "looks"));
+	assert_non_null(strstr(s->off_reason, "looks"));
 	assert_int_equal(slots[SLOT].looked, 0);
 	s->kind->end(s, &host, &target);
 	assert_true(s->kind->is_settled(s));

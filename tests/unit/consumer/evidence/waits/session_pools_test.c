@@ -22,7 +22,7 @@ static struct session_result *new_session(const struct thread_pools *pools,
 	struct signal *signal = signals_new(SIGNAL_POOLS, &host, &target);
 
 	assert_non_null(signal);
-	signal->why = NULL;
+	signal->off_reason = NULL;
 	signal->evidence = (void *)pools;
 	signal->counted = threads;
 	s->signals[SIGNAL_POOLS] = signal;

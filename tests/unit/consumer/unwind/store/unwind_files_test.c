@@ -126,7 +126,7 @@ static void test_rows(void **state)
 			assert_in_range(maps.rules[rows[i].rule].cfa, UNWIND_CFA_SP,
 					UNWIND_CFA_PLT);
 	assert_true(unwind_files_module(files, 0, &m));
-	assert_null(m.why);
+	assert_null(m.reason);
 	assert_int_equal(m.rows, place->row_count);
 	assert_false(unwind_files_module(files, 1, &m));
 	unwind_files_release(files, number);

@@ -29,7 +29,7 @@ static struct signal *create_dummy(const struct signal_host *host,
 
 	if (!d)
 		return NULL;
-	d->signal.why = "it has not been attached yet";
+	d->signal.off_reason = "it has not been attached yet";
 	d->signal.taken = &d->taken;
 	d->taken.expected = UINT64_MAX;
 	d->taken.expected_why = "no figure of the kernel calls for any";
@@ -54,7 +54,7 @@ static void begin_dummy(struct signal *s, const struct signal_host *host,
 static void attach_dummy(struct signal *s, const struct signal_host *host,
 			 const struct signal_target *target)
 {
-	s->why = ((struct dummy *)s)->begun ? NULL : "attached before it began";
+	s->off_reason = ((struct dummy *)s)->begun ? NULL : "attached before it began";
 }
 
 static bool take_sample(struct signal *s, const struct signal_target *target,
