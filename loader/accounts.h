@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /*
- * Finds `name` in `text`, the text of group(5) or passwd(5): in both the number stands behind the
- * second colon. -ENOENT: no line has it.
+ * Finds `name` in `text`, the text of group(5) or passwd(5): in both files the number is after the
+ * second colon. -ENOENT: no line has this name.
  */
 int accounts_parse(const char *text, const char *name, uint32_t *ret_number);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* attachments.h: which programs of a set attach by their section, and how. */
+/* attachments.h: lists and attaches the programs of a set that attach by their section. */
 #ifndef TROCAR_LOADER_ATTACHMENTS_H
 #define TROCAR_LOADER_ATTACHMENTS_H
 
@@ -17,7 +17,7 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-/* How many there can be: the pins that are links. */
+/* The largest number of attachments: one per pin that is a link or an iterator. */
 enum {
 	ATTACHMENTS = 0
 #define PIN_MAP(name, mode, help)
@@ -32,12 +32,15 @@ enum {
 };
 
 /*
- * Lists the programs that attach by their section, tracepoints and iterators, as far as this kernel
- * has their hooks. Returns their number.
+ * Lists the programs that attach by their section (tracepoints and iterators) and whose hook this
+ * kernel has. Returns their number.
  */
 size_t attachments_list(const struct kernelset *set, struct attachment ret_list[ATTACHMENTS]);
 
-/* Attaches one program of the set. The caller owns the link. NULL with errno: it is refused. */
+/*
+ * Attaches one program of the set. The caller owns the link. NULL with errno: the kernel refused
+ * it.
+ */
 struct bpf_link *attachment_make(const struct kernelset *set, const struct attachment *a);
 
 #endif

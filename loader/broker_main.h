@@ -6,7 +6,7 @@
 #include "loader/options.h"
 
 /*
- * Serves the socket that the service manager passed (sd_listen_fds(3)) until no message has come
+ * Serves the socket that the service manager passed (sd_listen_fds(3)) until no message has arrived
  * for BROKER_IDLE_MS. Drops the capabilities that no request needs before the first connection.
  * Returns an enum exit_status.
  */

@@ -23,8 +23,8 @@ struct kernelset {
 	bool sched_info;    /* the kernel keeps the words that bpf/time/account.h reads */
 	bool socket_cgroup; /* sockets know their cgroup */
 	bool oom_victims;   /* the kernel reports its victim to bpf/memory/oom.bpf.c */
-	bool dirty_pauses;  /* it reports throttled writers to bpf/memory/reclaim.bpf.c in a known
-			       form */
+	bool dirty_pauses;  /* the kernel reports throttled writers to bpf/memory/reclaim.bpf.c in a
+			       known form */
 };
 
 /*
@@ -35,8 +35,8 @@ struct kernelset {
 int kernelset_load(const struct options *o, struct kernelset *ret_set);
 
 /*
- * Attaches the discovery programs and, with --always oncpu, a sampler per online CPU; makes the
- * iterators; writes `abi`. *ret_what names the step that failed. 0 or -errno.
+ * Attaches the discovery programs and, with --always oncpu, a sampler per online CPU; creates the
+ * iterators; writes the map `abi`. *ret_what names the step that failed. 0 or -errno.
  */
 int kernelset_attach(struct kernelset *set, const struct options *o, const char **ret_what);
 

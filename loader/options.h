@@ -25,18 +25,18 @@ struct options {
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
 	const char *group, *user;
 	const char *always;	  /* "oncpu" or "none" */
-	struct option_list scope; /* cgroup prefixes; none: everything */
+	struct option_list scope; /* cgroup prefixes; none: all cgroups */
 	bool replace, json, keep_mount, walk_tasks;
 };
 
 /*
- * Parses the arguments behind the verb. Texts are borrowed from argv. -EINVAL: `fault` is one line
+ * Parses the arguments after the verb. Texts are borrowed from argv. -EINVAL: `fault` is one line
  * with the fault and the right form.
  */
 int options_parse(uint32_t verb, int argc, char *const argv[], struct options *ret_options,
 		  char fault[OPTION_TABLE_FAULT_BYTES]);
 
-/* Returns whether the sampler ticks from the load on, without the broker. */
+/* Returns whether the sampler runs from the load on, without the broker. */
 bool options_always_oncpu(const struct options *o);
 
 /* Prints the options of `verb`, one a line. */

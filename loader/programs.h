@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * programs.h: the programs of a set, loaded by two threads. Most of a load is the verifier's work,
- * and the kernel verifies each program by itself. libbpf loads the programs of an object one after
- * the other; so there are two objects of the same programs, each loads its half of them, and both
- * use the maps of a third one.
+ * programs.h: loads the programs of a set by two threads. Most of the time of a load is the
+ * verifier's, and the kernel verifies each program independently. libbpf loads the programs of an
+ * object one after the other. So there are two objects with the same programs: each loads one half
+ * of them, and both use the maps of a third object.
  */
 #ifndef TROCAR_LOADER_PROGRAMS_H
 #define TROCAR_LOADER_PROGRAMS_H
@@ -17,25 +17,26 @@ struct trocar;
 
 #define PROGRAM_HALVES 2
 
-/* All zeros: none. It stays in its place from programs_begin to programs_end. */
+/* All zeros: none. Must not be moved from programs_begin to programs_end. */
 struct programs {
 	struct trocar *halves[PROGRAM_HALVES]; /* owned */
 	pthread_t thread;		       /* loads the second half, while it `runs` */
 	bool runs;
-	int result; /* of it */
+	int result; /* of the thread */
 };
 
 /*
- * Opens the halves. Of the programs of `set` that are to be loaded each goes to one half, and `set`
- * itself loads none from then on: it has the maps. 0 or -errno; the caller calls programs_done in
- * any case.
+ * Opens the halves. Assigns each program of `set` that is to be loaded to one half. From then on
+ * `set` itself loads no program, only the maps. 0 or -errno; the caller calls programs_done in any
+ * case.
  */
 int programs_open(struct programs *p, struct trocar *set,
 		  const struct bpf_object_open_opts *options);
 
 /*
- * Loads the programs of the first half with the maps of `set`, which is loaded, and has a thread
- * load those of the second one; without room for a thread it loads both. 0 or -errno.
+ * Loads the programs of the first half with the maps of `set`, which is loaded, and starts a thread
+ * that loads the programs of the second half. If no thread can be started, it loads both halves. 0
+ * or -errno.
  */
 int programs_begin(struct programs *p, const struct trocar *set);
 
@@ -43,8 +44,8 @@ int programs_begin(struct programs *p, const struct trocar *set);
 int programs_end(struct programs *p);
 
 /*
- * Returns the loaded program that has the name of `program`, which is one of the set's. NULL: this
- * kernel does not take it, and it was not loaded.
+ * Returns the loaded program with the name of `program`, a program of the set. NULL: it was not
+ * loaded, because this kernel does not accept it.
  */
 struct bpf_program *programs_find(const struct programs *p, const struct bpf_program *program);
 

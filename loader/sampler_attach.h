@@ -18,7 +18,7 @@ struct samplers {
 
 /*
  * Opens an event of `hz` ticks a second on every online CPU, links program `prog_fd` to it and
- * enables it. Skips a CPU that goes offline meanwhile. Needs CAP_PERFMON. Source:
+ * enables it. Skips a CPU that goes offline in the meantime. Needs CAP_PERFMON. Source:
  * perf_event_open(2); the kernel turns the rate of CPU_CLOCK into a period. 0; -errno: nothing is
  * attached and *ret_cpu is the CPU that failed.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * policy.h: applies its permissions to each process, and reads them back. The rows are in
+ * policy.h: applies the permissions of each process, and reads them back. The rows are in
  * capabilities.def, file_systems.def, paths.def, requests.def and syscalls.def, each with its
  * reason; each needs a test in tests/lockdown.
  */
@@ -42,22 +42,22 @@ struct policy_self {
 };
 
 /*
- * Drops every capability from every set but those of the permitted set that capabilities.def grants
- * `process` at `stage` or later. The bounding set is reduced as long as the process has
- * CAP_SETPCAP. Source: capabilities(7). 0 or -errno; -EPERM as in policy_capabilities_none.
+ * Drops every capability from every set except the permitted ones that capabilities.def grants
+ * `process` at `stage` or later. Reduces the bounding set only while the process has CAP_SETPCAP.
+ * Source: capabilities(7). 0 or -errno; -EPERM as in policy_capabilities_none.
  */
 int policy_capabilities_keep(enum policy_process process, enum policy_stage stage);
 
 /*
- * Empties every capability set, bounding and ambient included; there is no way back. 0 or -errno;
- * -EPERM: the bounding set stays (no CAP_SETPCAP), the other sets are empty. Capabilities belong to
- * threads: call it before the first thread is made.
+ * Empties every capability set, including bounding and ambient, for good. 0 or -errno; -EPERM: the
+ * bounding set stays (no CAP_SETPCAP), the other sets are empty. Capabilities belong to threads:
+ * call it before the first thread is created.
  */
 int policy_capabilities_none(void);
 
 /*
- * Drops one capability (CAP_* of linux/capability.h) from every set before its last stage has
- * passed; policy_capabilities_keep does not bring it back. 0 or -errno, -EPERM as above.
+ * Drops one capability (CAP_* of linux/capability.h) from every set before its last stage ends;
+ * policy_capabilities_keep does not restore it. 0 or -errno; -EPERM as in policy_capabilities_none.
  */
 int policy_capabilities_drop(int capability);
 
@@ -69,8 +69,8 @@ uint64_t policy_capabilities_rows(enum policy_process process, enum policy_stage
 
 /*
  * Changes to uid/gid with exactly these supplementary groups; real, effective and saved. Needs
- * CAP_SETUID and CAP_SETGID where that is a change. Empties the bounding set first, because the
- * change of user takes CAP_SETPCAP away. 0 or -errno.
+ * CAP_SETUID and CAP_SETGID if the ids change. Empties the bounding set first, because the change
+ * of user removes CAP_SETPCAP. 0 or -errno.
  */
 int policy_capabilities_become(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
 
@@ -89,18 +89,18 @@ struct policy_path {
 };
 
 /*
- * Restricts the calling thread, and those that it makes later, to `paths`. Needs no_new_privs
- * (policy_harden). From version 4 on TCP is closed, too, from version 6 on signals and abstract
- * Unix sockets of others. *ret_abi is the version in use; 0 when the kernel has no Landlock (5.13
- * and older, or switched off), which is no error: the caller reports it. 0 or -errno; -ENOENT: a
- * path that is not `optional` does not exist. Source: landlock(7),
- * Documentation/userspace-api/landlock.rst.
+ * Restricts the calling thread, and the threads that it creates later, to `paths`. Needs
+ * no_new_privs (policy_harden). Landlock 4 and later also denies TCP; Landlock 6 and later also
+ * denies signals and abstract Unix sockets of other processes. *ret_abi is the version in use; 0
+ * when the kernel has no Landlock (5.13 and older, or switched off), which is no error: the caller
+ * reports it. 0 or -errno; -ENOENT: a path that is not `optional` does not exist. Source:
+ * landlock(7), Documentation/userspace-api/landlock.rst.
  */
 int policy_landlock(const struct policy_path *paths, size_t n, uint32_t *ret_abi);
 
 /*
- * Returns the rows of paths.def for `process`: the paths that it reads besides those of its
- * options. *ret_n rows, static.
+ * Returns the rows of paths.def for `process`: the paths that it reads in addition to the paths in
+ * its options. *ret_n rows, static.
  */
 const struct policy_path *policy_landlock_paths(enum policy_process process, size_t *ret_n);
 
@@ -110,7 +110,7 @@ const struct policy_path *policy_landlock_paths(enum policy_process process, siz
  */
 int policy_seccomp(enum policy_process process);
 
-/* Rows that are added to a process's own. */
+/* Groups of rows that are added to a process's own rows. */
 enum policy_flag {
 	POLICY_UNIX_OUTPUT = 1u << 0, /* consumer: may reconnect its Unix output socket */
 	POLICY_USES_BROKER =
@@ -143,7 +143,8 @@ int policy_self_read(struct policy_self *ret_self);
 int policy_self_parse(const char *status, struct policy_self *ret_self);
 
 /*
- * Returns whether `self` has no privilege, as the consumer must not; if it has, *ret_what names it.
+ * Returns whether `self` has no privilege, as required of the consumer. If it has one, *ret_what is
+ * its name.
  */
 bool policy_self_is_bare(const struct policy_self *self, const char **ret_what);
 

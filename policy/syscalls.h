@@ -23,8 +23,8 @@ struct syscalls_row {
 	const char *reason;
 	int number;  /* negative: this architecture has no such call */
 	int error;   /* 0: allowed; else the call fails with this errno */
-	bool self;   /* filters[0] compares with the own process id */
-	bool unless; /* filters[0] holds when the argument is not `value`; it has no mask */
+	bool self;   /* filters[0] compares with the caller's process id */
+	bool unless; /* filters[0] holds when the argument differs from `value`; it has no mask */
 	unsigned int n_filters;
 	struct syscalls_filter filters[2];
 };
@@ -33,8 +33,8 @@ struct syscalls_row {
 const struct syscalls_row *syscalls_rows(size_t *ret_n);
 
 /*
- * Does policy_seccomp_flags without the row `key` (NULL: with all rows), by which tests/lockdown
- * proves that its case needs the row. -ENOENT: there is no such row.
+ * Does policy_seccomp_flags without the row `key` (NULL: with all rows), so that tests/lockdown can
+ * prove that its case needs the row. -ENOENT: there is no such row.
  */
 int policy_seccomp_without(enum policy_process process, uint32_t flags, const char *key);
 

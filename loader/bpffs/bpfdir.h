@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Longest path; with a pin's name behind it, it stays below PATH_MAX. */
+/* Longest path; with a pin's name appended, it stays below PATH_MAX. */
 #define BPFDIR_PATH_BYTES 256
 
 /* The state of one loader at one bpf directory. */
@@ -26,9 +26,9 @@ struct bpfdir {
 #define BPFDIR_NONE ((struct bpfdir){ .lock_fd = -1, .hold_fd = -1 })
 
 /*
- * Locks `path` against other loaders by a directory beside it, PATH-lock, and changes nothing else.
- * 0; -EBUSY: another loader holds the lock; -ENOENT: the parent directory does not exist (with
- * `make_parent` it is made, mode 0755).
+ * Locks `path` against other loaders by a directory next to it, PATH-lock, and changes nothing
+ * else. With `make_parent` it makes a missing parent directory, mode 0755. 0; -EBUSY: another
+ * loader holds the lock; -ENOENT: the parent directory does not exist.
  */
 int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir);
 
@@ -37,9 +37,9 @@ void bpfdir_log_unlocked(const char *path, int error);
 
 /*
  * Makes the directory, mounts bpffs on it unless one is mounted, and sets mode 0750, root:gid.
- * Needs CAP_SYS_ADMIN to mount. From then on only a lazy unmount (umount --lazy) takes it away. On
- * failure everything that was done is undone. 0 or -errno; -EBUSY: each mount was unmounted at
- * once.
+ * Needs CAP_SYS_ADMIN to mount. Keeps the bpffs open, so that only a lazy unmount (umount --lazy)
+ * can take it away. On failure it undoes everything that it did. 0 or -errno; -EBUSY: each new
+ * mount disappeared at once.
  */
 int bpfdir_open(struct bpfdir *dir, gid_t gid);
 
@@ -49,7 +49,7 @@ int bpfdir_open(struct bpfdir *dir, gid_t gid);
  */
 bool bpfdir_is_lost(const struct bpfdir *dir);
 
-/* Undoes bpfdir_lock and bpfdir_open. Goes on after an error; returns the first one. */
+/* Undoes bpfdir_lock and bpfdir_open. Continues after an error; returns the first one. */
 int bpfdir_undo(struct bpfdir *dir);
 
 /* Closes the descriptors and releases the lock. Directory and mount stay. */
@@ -58,13 +58,13 @@ void bpfdir_close(struct bpfdir *dir);
 /* Returns whether `path` is on a bpffs. */
 bool bpfdir_is_bpffs(const char *path);
 
-/* Returns whether something is mounted right at `path`. False also when it does not exist. */
+/* Returns whether `path` itself is a mount point. False also if it does not exist. */
 bool bpfdir_is_mount(const char *path);
 
 /*
- * Removes the directory and releases the lock; also removes the parent if that is empty and has the
- * owner and mode that bpfdir_lock gives it (root:root, 0755). -ENOTEMPTY, -errno of rmdir(2): the
- * lock is still held.
+ * Removes the directory and releases the lock; also removes the parent directory if that is empty
+ * and has the owner and mode that bpfdir_lock gives it (root:root, 0755). -ENOTEMPTY, -errno of
+ * rmdir(2): the lock is still held.
  */
 int bpfdir_remove(struct bpfdir *dir);
 

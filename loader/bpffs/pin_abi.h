@@ -6,9 +6,9 @@
 #include "shared/abi/abi.h"
 
 /*
- * Reads the header of the set that is pinned in `dir`. -ENOENT: none is; -EPROTO: the header has
- * another size, so another version pinned it; else the error of bpf(2). Needs CAP_BPF before Linux
- * 6.1.
+ * Reads the header of the set that is pinned in `dir`. -ENOENT: no set is pinned; -EPROTO: the
+ * header has another size, so another version pinned it; else the error of bpf(2). Needs CAP_BPF
+ * before Linux 6.1.
  */
 int pin_abi_read(const char *dir, struct abi_header *ret_header);
 

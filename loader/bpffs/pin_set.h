@@ -2,7 +2,7 @@
 /*
  * pin_set.h: the pins in the bpf directory. The loader pins a new set in the subdirectory "new" and
  * then exchanges it with the old one. It moves the old `abi` away first and puts the new one in
- * place last: a consumer that finds `abi` finds a whole set.
+ * place last, so a consumer that finds `abi` finds a whole set.
  */
 #ifndef TROCAR_LOADER_BPFFS_PIN_SET_H
 #define TROCAR_LOADER_BPFFS_PIN_SET_H
@@ -19,14 +19,14 @@ int pin_set_stage(const char *dir);
 int pin_set_put(const char *dir, const char *name, int fd, mode_t mode, gid_t gid);
 
 /*
- * Exchanges the staged set with the standing one, if there is one, and removes the latter. On
- * failure the old set stands as before and the new one is still staged. 0 or -errno.
+ * Exchanges the staged set with the old one, if any, and removes the old one. On failure the old
+ * set is in place as before and the new one is still staged. 0 or -errno.
  */
 int pin_set_commit(const char *dir);
 
 /*
- * Removes the staged set, if any. *ret_removed (may be NULL) is the number of pins removed. Goes on
- * after an error; returns the first one.
+ * Removes the staged set, if any. *ret_removed (may be NULL) is the number of pins removed.
+ * Continues after an error; returns the first one.
  */
 int pin_set_unstage(const char *dir, unsigned int *ret_removed);
 

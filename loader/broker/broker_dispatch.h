@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_dispatch.h: turns a message into an answer, as far as no kernel call is needed. The
- * operations are a table of functions, so that tests/fuzz runs this part with operations that open
- * nothing. A request that may block runs in a worker process (broker_worker.h); the connection is
- * not read until it is answered.
+ * broker_dispatch.h: turns a message into an answer and makes no kernel call itself. The operations
+ * are a table of functions, so that tests/fuzz runs this part with operations that open nothing. A
+ * request that may block runs in a worker process (broker_worker.h); the broker does not read the
+ * connection until that request is answered.
  */
 #ifndef TROCAR_LOADER_BROKER_BROKER_DISPATCH_H
 #define TROCAR_LOADER_BROKER_BROKER_DISPATCH_H

@@ -6,8 +6,8 @@
 /*
  * Takes the listening socket: LISTEN_PID is this process, LISTEN_FDS is 1, descriptor 3 is a
  * listening Unix socket of type SOCK_SEQPACKET. Sets close-on-exec, and removes the variables. The
- * descriptor is the caller's. -ENOENT: there are no such variables, or they are another process's;
- * -EPROTOTYPE: more than one descriptor, or another kind of it.
+ * descriptor is the caller's. -ENOENT: the variables are not set, or are for another process;
+ * -EPROTOTYPE: more than one descriptor, or descriptor 3 is no such socket.
  */
 int broker_listen_take(int *ret_fd);
 

@@ -16,8 +16,8 @@ struct broker_operations {
 	bool loaded;			  /* tables are open */
 	int cgroup_fd;			  /* the cgroup2 mount, owned; -1: there is none */
 	uint64_t root_id;		  /* of the cgroup at cgroup_fd */
-	struct broker_dispatch *dispatch; /* borrowed; gets the mapped counts */
-	struct broker_peer *peer;	  /* borrowed; the peer */
+	struct broker_dispatch *dispatch; /* borrowed; receives the mapped counts */
+	struct broker_peer *peer;	  /* borrowed */
 };
 
 /* Indexed by request; the context of each is a struct broker_operations. */
@@ -28,8 +28,8 @@ void broker_operations_init(const char *bpf_dir, struct broker_peer *peer,
 			    struct broker_operations *ret_operations);
 
 /*
- * Opens the cgroup2 mount and the pinned tables, and counts the start. Logs a warning and goes on
- * without either: requests that need it are then refused with the error.
+ * Opens the cgroup2 mount and the pinned tables, and counts the start. If either fails, logs a
+ * warning and continues: requests that need it are then refused with the error.
  */
 void broker_operations_start(struct broker_operations *o, struct broker_dispatch *dispatch);
 void broker_operations_done(struct broker_operations *o);

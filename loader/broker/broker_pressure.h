@@ -16,8 +16,8 @@ int broker_pressure_cgroup(int mount_fd, uint64_t id);
 
 /*
  * Opens the file of `resource` (enum resource) of the cgroup `id` below the cgroup2 mount
- * `mount_fd` for reading and writing; for `root_id`, that of the whole system. The descriptor is
- * the caller's. -ESTALE: the cgroup is gone; -ENOENT: it has no such file; else -errno.
+ * `mount_fd` for reading and writing; for `root_id`, the file of the whole system. The descriptor
+ * is the caller's. -ESTALE: the cgroup is gone; -ENOENT: the cgroup has no such file; else -errno.
  */
 int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t resource);
 

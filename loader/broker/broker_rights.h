@@ -11,15 +11,15 @@
 #include "loader/broker/broker_dispatch.h"
 
 /*
- * Sends `bytes` of `data` and the descriptors of `result` as one message; the descriptors stay the
- * caller's. Never blocks: -EAGAIN when the socket is full. 0 or -errno.
+ * Sends `bytes` of `data` and the descriptors of `result` as one message; the caller keeps the
+ * descriptors. Never blocks: -EAGAIN when the socket is full. 0 or -errno.
  */
 int broker_rights_send(int fd, const void *data, size_t bytes, const struct broker_result *result);
 
 /*
  * Receives a message that a worker sent by broker_rights_send: exactly `bytes`, and its descriptors
- * into result->fds, which the caller then owns. -EAGAIN: none has arrived; -EPIPE: the other end is
- * closed; -EBADMSG: another length, and its descriptors are closed.
+ * into result->fds, which the caller then owns. -EAGAIN: no message has arrived; -EPIPE: the other
+ * end is closed; -EBADMSG: the message has another length; its descriptors are closed.
  */
 int broker_rights_receive(int fd, void *data, size_t bytes, struct broker_result *result);
 

@@ -9,16 +9,16 @@
 #include "loader/broker/broker_peer.h"
 #include "loader/broker/broker_worker.h"
 
-#define BROKER_IDLE_MS	 10000 /* without a message, even with open connections: the broker exits */
-#define BROKER_SEND_MS	 1000  /* a client that does not receive its answer loses the connection */
-#define BROKER_HOLD_MS	 10    /* a connection above the rate is not read for so long */
-#define BROKER_REQUEST_S 5 /* time for one request in the broker, then SIGALRM ends the process */
+#define BROKER_IDLE_MS	 10000 /* without a message: the broker exits, even with open connections */
+#define BROKER_SEND_MS	 1000  /* to receive an answer: a slower client loses the connection */
+#define BROKER_HOLD_MS	 10    /* a connection above the rate is not read for this time */
+#define BROKER_REQUEST_S 5     /* for one request in the broker; then SIGALRM ends the process */
 
 struct broker_connection {
 	int fd; /* owned while broker_serve runs; -1: none */
 	struct broker_session session;
 	uint64_t held_ns; /* not read before this moment; 0: read now */
-	/* While a worker handles its request no other is read: */
+	/* While a worker handles a request, no other request is read from the connection: */
 	uint64_t start_ns;	      /* when to start the worker; 0: nothing to start */
 	struct broker_worker *worker; /* the running worker; NULL: none */
 	struct broker_holdings mark;  /* peer.given when the worker began */
@@ -29,16 +29,16 @@ struct broker_serve {
 	int listen_fd; /* borrowed */
 	uid_t uid;     /* the allowed user */
 	struct broker_dispatch dispatch;
-	struct broker_connection connections[BROKER_CONNECTIONS]; /* all of one process */
+	struct broker_connection connections[BROKER_CONNECTIONS]; /* all from one process */
 	struct broker_peer peer; /* that process; the last one while no connection is open */
 	struct broker_workers workers;
-	uint64_t heard_ns; /* the last message or connection */
+	uint64_t heard_ns; /* time of the last message or connection */
 };
 
 /*
- * Serves until no message has come for BROKER_IDLE_MS, and returns 0. Stays longer while a worker
- * that was given up has not ended: so the number of such workers stays bounded. -errno when the
- * listening socket fails.
+ * Serves until no message has arrived for BROKER_IDLE_MS, then returns 0. Continues while a
+ * given-up worker still runs, so that the number of such workers stays bounded. -errno: the
+ * listening socket failed.
  */
 int broker_serve(struct broker_serve *s);
 

@@ -16,7 +16,7 @@
 /* One program of a signal, in the order of probes.def. */
 struct broker_probe {
 	uint32_t signal; /* enum signal */
-	uint32_t id;	 /* the kernel's number of it */
+	uint32_t id;	 /* the kernel's id of the program */
 	int fd;		 /* owned */
 };
 

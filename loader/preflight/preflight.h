@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * preflight.h: finds out, by trying and not by version numbers, which of trocar's needs this
- * machine meets. Each probe leaves nothing behind: it closes its descriptors, and pins its objects
- * in a bpffs that is mounted nowhere. The verb `check` prints the result; `load` uses it to explain
- * why a machine does not fit.
+ * preflight.h: finds out which requirements of trocar this machine meets, by trying and not by
+ * version numbers. Each probe leaves nothing behind: it closes its descriptors, and pins its
+ * objects in a bpffs that is mounted nowhere. The verb `check` prints the result; `load` uses it to
+ * explain why a machine does not qualify.
  */
 #ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
 #define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
@@ -30,21 +30,20 @@ struct preflight {
 	struct preflight_row rows[PREFLIGHT_COUNT_]; /* by enum preflight_id */
 };
 
-/* Runs all probes; some 20 ms. */
+/* Runs all probes; takes about 20 ms. */
 void preflight_probe(struct preflight *ret_preflight);
 
 /*
- * Runs one probe, for a row with a probe that builds on no other but the kernel's BTF. `btf` stays
- * the caller's (preflight_btf_done): what one probe has read the next one need not read again,
- * which takes 8 ms.
+ * Runs one probe. The probe may depend on the kernel's BTF but on no other probe. The caller keeps
+ * `btf` (preflight_btf_done) and passes it to the next call, because reading the BTF takes 8 ms.
  */
 void preflight_ask(struct preflight_btf *btf, enum preflight_id id, struct preflight_row *ret_row);
 
-/* Returns whether nothing that is required is missing or unknown. */
+/* Returns whether all required rows are present: none is missing or unknown. */
 bool preflight_fine(const struct preflight *p);
 
 /*
- * Prints one line per need, and two more under each that is missing: what is lost, how to get it.
+ * Prints one line per need, and two more under each missing need: the loss and the way to get it.
  */
 void preflight_print(const struct preflight *p, FILE *out);
 
@@ -56,7 +55,7 @@ void preflight_write(const struct preflight *p, struct jsonw *w, const char *key
 
 /*
  * Does the verb `check`: probes and prints on stdout, as lines or as one line of JSON. Returns 1:
- * nothing that is required is missing; 0: something is; -errno, logged: it could not be printed.
+ * every required need is met; 0: at least one is not; -errno, logged: printing failed.
  */
 int preflight_report(bool json);
 
@@ -68,7 +67,7 @@ void preflight_explain_failure(void);
 
 /*
  * Checks the surroundings before a load. -ENOTSUP, logged: there is no cgroup2, so the consumer
- * could watch nothing. Without PSI it returns 0 and logs a warning: sessions can still be
+ * could not watch any cgroup. Without PSI it returns 0 and logs a warning: sessions can still be
  * requested.
  */
 int preflight_surroundings(void);

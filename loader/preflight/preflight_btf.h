@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * preflight_btf.h: asks the kernel's own BTF whether it has a type or a function. libbpf reads it
- * from the one file PREFLIGHT_BTF_PATH, because btf__load_vmlinux_btf() takes an image below /boot
- * where the kernel itself has no BTF. Source: Documentation/bpf/btf.rst.
+ * preflight_btf.h: asks the kernel's own BTF whether it has a type or a function. It reads only the
+ * file PREFLIGHT_BTF_PATH by libbpf, because btf__load_vmlinux_btf() uses an image below /boot if
+ * the kernel itself has no BTF. Source: Documentation/bpf/btf.rst.
  */
 #ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_BTF_H
 #define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_BTF_H
@@ -16,12 +16,13 @@ struct btf;
 
 /* All 0 before the first question. */
 struct preflight_btf {
-	struct btf *btf; /* owned; NULL: not read yet, or not there */
-	int error;	 /* why it is not there, an errno */
+	struct btf *btf; /* owned; NULL: not read yet, or the kernel has none */
+	int error;	 /* why `btf` is NULL, an errno */
 };
 
 /*
- * Reads PREFLIGHT_BTF_PATH, the first time. Returns 0; -ENOENT: the kernel has none; else -errno.
+ * Reads PREFLIGHT_BTF_PATH on the first call. Returns 0; -ENOENT: the kernel has no BTF; else
+ * -errno.
  */
 int preflight_btf_load(struct preflight_btf *b);
 void preflight_btf_done(struct preflight_btf *b);
@@ -30,21 +31,21 @@ void preflight_btf_done(struct preflight_btf *b);
 uint32_t preflight_btf_bytes(const struct preflight_btf *b);
 
 /*
- * Returns the id of the type of that BTF_KIND_* and name. -ENOENT: there is none; errors of
- * preflight_btf_load.
+ * Returns the id of the type with the kind `kind` (BTF_KIND_*) and the name `name`. -ENOENT: there
+ * is none; errors of preflight_btf_load.
  */
 int preflight_btf_find(struct preflight_btf *b, uint32_t kind, const char *name);
 
-/* Returns whether it has a struct of that name with at least one member. */
+/* Returns whether the kernel has a struct `name` with at least one member. */
 bool preflight_btf_has_members(struct preflight_btf *b, const char *name);
 
 /*
- * Returns whether a pointer to a function is named so (btf_trace_NAME: what a tracepoint calls) and
- * its argument of that number, from 0, is a pointer.
+ * Returns whether `name` is a pointer to a function (btf_trace_NAME: the function that a tracepoint
+ * calls) and its argument number `argument`, counted from 0, is a pointer.
  */
 bool preflight_btf_takes_pointer(struct preflight_btf *b, const char *name, unsigned int argument);
 
-/* Returns how many arguments such a function has; 0: there is none of that name. */
+/* Returns the number of arguments of such a function; 0: there is no function of that name. */
 unsigned int preflight_btf_arguments(struct preflight_btf *b, const char *name);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* preflight_internal.h: what preflight*.c share. */
+/* preflight_internal.h: declarations shared by preflight*.c. */
 #ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_INTERNAL_H
 #define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_INTERNAL_H
 
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 
-/* What a probe leaves for probes that build on it. */
+/* Results of a probe that later probes use. */
 struct preflight_probes {
 	struct preflight_btf *btf; /* not owned */
-	int prog_fd;		   /* a perf_event program, -1 without */
-	int bpffs_fd;		   /* a bpffs that is mounted nowhere, -1 without */
+	int prog_fd;		   /* a perf_event program, -1: none */
+	int bpffs_fd;		   /* a bpffs that is mounted nowhere, -1: none */
 	int perf_link_fd;
 };
 
@@ -23,12 +23,12 @@ extern const preflight_call preflight_system_calls[PREFLIGHT_COUNT_];
 /* Fills in whether the capability is permitted to this process. */
 void preflight_system_capability(int capability, struct preflight_row *row);
 
-/* Says whether /proc hides processes from the consumer; `mounts` is /proc/self/mounts. */
+/* Fills in whether /proc hides processes from the consumer; `mounts` is /proc/self/mounts. */
 void preflight_system_explain_proc(const char *mounts, struct preflight_row *row);
 
 /*
- * Explains the fault of PSI. `error` is the errno of opening or reading /proc/pressure/cpu (0: it
- * can be read), `compiled`: the kernel has PSI at all, `cmdline` is /proc/cmdline.
+ * Fills in why PSI does not work. `error` is the errno of opening or reading /proc/pressure/cpu (0:
+ * it can be read), `compiled` is whether the kernel is built with PSI, `cmdline` is /proc/cmdline.
  */
 void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
 				  struct preflight_row *row);

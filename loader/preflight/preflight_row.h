@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* preflight_row.h: the result for one need, and its words. */
+/* preflight_row.h: the result for one need, and its texts. */
 #ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
 #define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
 
@@ -16,8 +16,8 @@ struct preflight_row {
 	const char *name;
 	bool required;
 	enum preflight_state state;
-	char detail[256]; /* what was found, one line; "" when there is no fault */
-	const char *lost; /* what goes without it */
+	char detail[256]; /* the finding, one line; "" when there is no fault */
+	const char *lost; /* the loss without it */
 	const char *how;  /* how to get it */
 };
 
@@ -27,8 +27,8 @@ struct preflight_row {
 void preflight_row_present(struct preflight_row *row);
 
 /*
- * Sets the state after the probe failed with `error` (an errno): missing, or unknown where the
- * kernel refused a process that is not root with EPERM or EACCES, which proves nothing.
+ * Sets the state after the probe failed with `error` (an errno): missing; or unknown if the process
+ * is not root and the error is EPERM or EACCES, which proves nothing.
  */
 void preflight_row_failed(struct preflight_row *row, int error);
 
