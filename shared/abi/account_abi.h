@@ -5,7 +5,7 @@
 
 #include "shared/abi/abi.h"
 
-/* What a thread's time went to: account_parts.def. Rows are appended. */
+/* The uses of a thread's time: account_parts.def. Rows are appended. */
 enum account_part {
 #define PART(id, json, help) ACCOUNT_##id,
 #include "shared/abi/account_parts.def"
@@ -16,42 +16,42 @@ enum account_part {
 /* Key of `accounts`. */
 struct account_key {
 	__u32 tid;
-	__u32 ended; /* 0: the thread's own; else a number of its own, when a tid is used again */
+	__u32 ended; /* 0: the thread's current account; else a unique number: tids are reused */
 };
 
 enum account_flag {
-	ACCOUNT_ENDED = 1u << 0, /* the thread has ended, or another account of it goes on */
-	ACCOUNT_MOVED = 1u << 1, /* it went to another watch */
-	ACCOUNT_LOST = 1u << 2,	 /* of a record: the table had no room for the thread */
-	ACCOUNT_SHORT = 1u << 3, /* of such a record: the table was not full (bpf/maps/table.h) */
+	ACCOUNT_ENDED = 1u << 0, /* the thread has ended, or another account of it continues */
+	ACCOUNT_MOVED = 1u << 1, /* the thread moved to another watch */
+	ACCOUNT_LOST = 1u << 2,	 /* of a record: the table was full for the thread */
+	ACCOUNT_SHORT = 1u << 3, /* with ACCOUNT_LOST: the table was not full (bpf/maps/table.h) */
 };
 
 /*
- * Value of `accounts`: the time account of one thread while it was in one watch. Whatever happens,
- * the sum of part_ns is since_ns - first_ns: a reader that finds another sum has read it while it
- * was written.
+ * Value of `accounts`: the time account of one thread while it was in one watch. The sum of part_ns
+ * is always since_ns - first_ns: a reader that finds another sum has read the account during a
+ * write.
  */
 struct time_account {
-	__u64 first_ns;	 /* where it begins */
-	__u64 since_ns;	 /* until when it is written: when the thread last left a CPU */
-	__u64 waited_ns; /* sched_info.run_delay of the thread then */
+	__u64 first_ns;	 /* begin of the account */
+	__u64 since_ns;	 /* end of the account so far: when the thread last left a CPU */
+	__u64 waited_ns; /* sched_info.run_delay of the thread at since_ns */
 	__u32 tgid;
-	__u32 slot;		       /* of the nearest watch */
-	__u32 kind;		       /* enum account_part: what the thread has waited for since */
-	__u32 flags;		       /* enum account_flag */
-	struct slot_switches switches; /* how often it left a CPU */
+	__u32 slot;  /* of the nearest watch */
+	__u32 kind;  /* enum account_part: what the thread waits for since since_ns */
+	__u32 flags; /* enum account_flag */
+	struct slot_switches switches; /* how often the thread left a CPU */
 	__u64 part_ns[ACCOUNT_PARTS_];
-	__u64 longest_ns; /* the longest wait that is neither RUNNING nor QUEUE */
+	__u64 longest_ns; /* longest wait, RUNNING and QUEUE excluded */
 	__u32 longest_kind;
-	__u32 call;	/* number of the system call that it waits in, or enum account_call */
+	__u32 call;	/* number of the system call in which it waits, or enum account_call */
 	__u64 born_ns;	/* of the thread, CLOCK_MONOTONIC (task_struct.start_time) */
 	__u64 start_ns; /* of its process */
 	char comm[COMM_BYTES]; /* of the thread, when it ended or was first met */
 };
 
 /*
- * Of a thread that waits in no system call with a number of this machine (time_account.call), or
- * runs in none (sample.call).
+ * Values of time_account.call for a thread that does not wait in a system call with a number of
+ * this machine, and of sample.call for a thread that does not run in one.
  */
 enum account_call {
 	/* user mode; a page fault, an interrupt, a signal that stops it */
@@ -60,7 +60,7 @@ enum account_call {
 	ACCOUNT_CALL_COMPAT = 0xfffffffdu, /* a process of 32 bits */
 };
 
-/* Who had the CPU while a thread waited for it: queue_behind.def. Rows are appended. */
+/* The users of the CPU while a thread waited for it: queue_behind.def. Rows are appended. */
 enum queue_behind {
 #define BEHIND(id, json, help) QUEUE_##id,
 #include "shared/abi/queue_behind.def"
@@ -68,7 +68,7 @@ enum queue_behind {
 	QUEUE_BEHIND_
 };
 
-/* How a thread waited for a CPU. One count is one wait, from runnable to running. */
+/* The waits of a thread for a CPU. One count is one wait, from runnable to running. */
 struct thread_queue {
 	__u64 longest_ns;
 	__u64 longest_end_ns; /* when that wait was over */
@@ -77,15 +77,15 @@ struct thread_queue {
 };
 
 /*
- * Of a thread that was woken together with others that waited for the same lock: the marks that
- * show whether its next wait is for that lock again, without it having had the lock. Times are in
+ * Marks of a thread that was woken together with other waiters of one lock. They show whether the
+ * thread's next wait is for that lock again, without the thread having had the lock. Times are in
  * units of 1024 ns, modulo 2^32. Written at wake-ups (lock.bpf.c).
  */
 struct thread_herd {
-	__u32 lock;	/* hash of the lock; 0: it was not woken so */
-	__u32 switches; /* how many waits it had had then */
+	__u32 lock;	/* hash of the lock; 0: the thread was not woken in this way */
+	__u32 switches; /* number of waits of the thread until then */
 	__u32 running;	/* time_account.part_ns[ACCOUNT_RUNNING] then */
-	__u32 woken;	/* when that was */
+	__u32 woken;	/* time of that wake-up */
 };
 
 /* Value of `accounts`. */
@@ -96,22 +96,22 @@ struct thread_times {
 };
 
 #define ACCOUNTS_NEAR	   128
-#define ACCOUNTS_NEAR_FROM 1024 /* with fewer elements in `accounts` it is not used */
+#define ACCOUNTS_NEAR_FROM 1024 /* `accounts_near` is not used if `accounts` has fewer elements */
 
-/* near_account.owner: beside the thread's tid, that its account can be read. */
+/* Bit of near_account.owner, next to the thread's tid: the account can be read. */
 #define ACCOUNT_NEAR_READY (1ull << 32)
 
 /*
- * Element of `accounts_near`, which stands before `accounts`: the thread that comes first to the
- * element of its tid, modulo ACCOUNTS_NEAR, has its account there until it is removed.
+ * Element of `accounts_near`, an array cache in front of `accounts`. Its index is a tid modulo
+ * ACCOUNTS_NEAR: the first thread with that index has its account there until the account is
+ * removed.
  */
 struct near_account {
-	__u64 owner; /* 0: of no thread. The kernel side takes free ones, the consumer may free all
-		      */
+	__u64 owner; /* 0: free. The kernel side takes free elements, the consumer may free all */
 	struct thread_times times;
 };
 
-/* Key of `queue_neighbours`: threads of the watch waited for a CPU that the cgroup had. */
+/* Key of `queue_neighbours`: threads of the watch waited for a CPU while the cgroup used it. */
 struct queue_neighbour {
 	__u64 cgroup_id;
 	__u32 slot;
@@ -126,7 +126,7 @@ struct account_call_key {
 
 /* One element, per CPU, of `account_calls`. */
 struct call_waits {
-	__u64 waits, wait_ns; /* that are over */
+	__u64 waits, wait_ns; /* ended waits */
 	__u64 longest_ns;
 	__u64 longest_end_ns;
 	__u32 longest_tid;
@@ -137,30 +137,30 @@ struct call_waits {
 
 /* One element, per CPU, of `account_losses`. */
 struct slot_accounts {
-	__u64 ended;	  /* threads that ended, and for which there had been no room */
-	__u64 unqueued;	  /* times that a thread without an account left a CPU */
-	__u64 calls_full; /* waits in system calls that found no room in `account_calls` */
+	__u64 ended;	  /* ended threads without an account, because the table was full */
+	__u64 unqueued;	  /* how often a thread without an account left a CPU */
+	__u64 calls_full; /* waits in system calls that did not fit into `account_calls` */
 	__u64 calls_full_ns;
-	/* Of unqueued, ended and calls_full: the table was not full (bpf/maps/table.h). */
+	/* Parts of unqueued, ended and calls_full: the table was not full (bpf/maps/table.h). */
 	__u64 no_memory, ended_no_memory, calls_no_memory;
 };
 
 struct account_head {
 	__u32 tid;
 	__u32 pad;
-	__u64 open_ns;	    /* of its time the part that is not over: the last in account */
-	__u64 open_wait_ns; /* of that the wait in account.call */
-	struct time_account account; /* until now */
+	__u64 open_ns;		     /* the unfinished last part of the time in `account` */
+	__u64 open_wait_ns;	     /* part of open_ns: the wait in account.call */
+	struct time_account account; /* up to the time of the read */
 };
 
 /*
- * What `account_threads` writes: one record per thread of a watch that a session runs on. As with
- * `tasks`, after each ACCOUNTS_PAUSE tasks come ACCOUNTS_AT_ONCE empty records, which end a read of
- * ACCOUNTS_READ_BYTES.
+ * What `account_threads` writes: one record per thread of a watch with a running session. As
+ * `tasks` does, it writes ACCOUNTS_AT_ONCE empty records after each ACCOUNTS_PAUSE tasks, which end
+ * a read of ACCOUNTS_READ_BYTES.
  */
 struct account_record {
 	struct account_head head;
-	struct thread_queue queue; /* of the waits that are over */
+	struct thread_queue queue; /* of ended waits */
 };
 
 #define ACCOUNTS_PAUSE	    1024

@@ -6,12 +6,12 @@
 #include "shared/abi/abi.h"
 
 #define LOCKS_DEFAULT	  4096	     /* locks that threads waited for, at a time */
-#define LOCK_WAKERS	  4096	     /* pairs of a lock and a waker of long waits for it */
+#define LOCK_WAKERS	  4096	     /* pairs of a lock and a thread that ended long waits for it */
 #define LOCK_LONG_NS	  1000000ull /* a wait of this length is reported with its waker */
 #define LOCK_THREAD_WORDS 8	     /* of 64 bits */
-#define LOCK_REIGNS	  8	     /* of those that released a lock last */
+#define LOCK_REIGNS	  8	     /* the last reigns of a lock that are kept */
 
-/* What a thread waits for: lock_kinds.def. */
+/* The kinds of locks: lock_kinds.def. */
 enum lock_kind {
 #define LOCK(id, json, help) LOCK_##id,
 #include "shared/abi/lock_kinds.def"
@@ -19,7 +19,7 @@ enum lock_kind {
 	LOCK_KINDS_
 };
 
-/* What a lock lies in: lock_memory.def. */
+/* The kinds of memory that contain a lock: lock_memory.def. */
 enum lock_memory_kind {
 #define LOCK_MEMORY(id, json, say) LOCK_MEMORY_##id,
 #include "shared/abi/lock_memory.def"
@@ -30,18 +30,20 @@ enum lock_memory_kind {
 #define LOCK_NAME_BYTES 32
 
 /*
- * What a lock lay in as it was first met. ANONYMOUS is memory without a file, and also the .bss of
- * a module; FILE a mapped file, and also the data of a module; SHARED memory that processes share
- * and that the kernel keeps as a file. What the kind does not have is 0.
+ * The memory that contained a lock when the lock was first seen. ANONYMOUS is memory without a
+ * file, and also the .bss of a module; FILE is a mapped file, and also the data of a module; SHARED
+ * is memory that processes share and that the kernel keeps as a file. Members that the kind does
+ * not have are 0.
  */
 struct lock_memory {
-	__u64 offset; /* in the file or shared memory; in the heap from where that begins */
+	__u64 offset; /* in the file or shared memory; or from the begin of the heap */
 	__u64 inode;
 	__u32 kind; /* enum lock_memory_kind */
 	__u32 tid;  /* the thread of the stack */
 	/*
-	 * The last part of the path of FILE, cut; of SHARED likewise, or "memfd:NAME", "SYSV" with
-	 * the key in hex, "dev/zero"; of ANONYMOUS the process's own name for it (PR_SET_VMA).
+	 * FILE: the last component of the path, cut. SHARED: the last component of the path, cut,
+	 * or "memfd:NAME", "SYSV" with the key in hex, "dev/zero". ANONYMOUS: the name that the
+	 * process gave it (PR_SET_VMA).
 	 */
 	char name[LOCK_NAME_BYTES];
 };
@@ -55,21 +57,21 @@ struct lock_key {
 	__u32 pad;
 };
 
-#define LOCK_BUCKETS 56 /* of the bounds of QUEUE_BUCKETS: up to 137 s, then longer ones */
+#define LOCK_BUCKETS 56 /* with the bounds of QUEUE_BUCKETS: up to 137 s, then longer waits */
 
 /*
- * Threads are woken together where one thread wakes several of a lock in one system call, each
- * within so much of the one before. One of them waits again without having had the lock where its
- * next wait is for that lock, after at most this time on a CPU, and it has woken no thread there in
- * between.
+ * Threads are woken together if one thread wakes several waiters of a lock in one system call, each
+ * within LOCK_HERD_NS of the one before. A woken thread waits again without having had the lock if
+ * its next wait is for that lock, after at most LOCK_HERD_NS on a CPU, and it has woken no waiter
+ * of that lock in between.
  */
 #define LOCK_HERD_NS	100000ull
 #define LOCK_HERD_SHIFT 10 /* of the times in struct thread_herd */
 
-/* For a time one thread, and no other, woke those that waited: it had the lock. */
+/* An interval in which one thread alone woke the waiters: that thread had the lock. */
 struct lock_reign {
-	__u64 since_ns;	 /* when another one last woke a thread; 0: none did */
-	__u32 tid, tgid; /* 0: outside of the loader's --scope */
+	__u64 since_ns;	 /* when another thread last woke a waiter; 0: none did */
+	__u32 tid, tgid; /* 0: outside the loader's --scope */
 	char comm[COMM_BYTES];
 };
 
@@ -83,9 +85,9 @@ struct lock_sums {
 	__u64 threads[LOCK_THREAD_WORDS];
 	__u32 buckets[LOCK_BUCKETS];
 	__u32 longest_tid;
-	__u32 again;	   /* waits of threads that had been woken together, and did not get it */
-	__u64 woken_ns;	   /* when a thread last woke another one */
-	__u64 waker_slept; /* how often that thread had gone to sleep before */
+	__u32 again;	   /* waits of threads that were woken together and did not get it */
+	__u64 woken_ns;	   /* when a thread last woke a waiter */
+	__u64 waker_slept; /* how often that waker had slept until then */
 	__u64 next_reign;  /* number of the next of `reigns`, modulo LOCK_REIGNS */
 	struct lock_reign reigns[LOCK_REIGNS];
 	char longest_comm[COMM_BYTES]; /* of the thread that waited the longest */
@@ -93,11 +95,11 @@ struct lock_sums {
 	struct lock_memory memory;
 };
 
-/* Who ended a wait. */
+/* The waker of a waiting thread. */
 enum lock_waker_kind {
-	LOCK_WAKER_THREAD,    /* the thread that ran there */
-	LOCK_WAKER_INTERRUPT, /* a timer or a device: the time was up, or the net has an answer */
-	LOCK_WAKER_SIGNAL,    /* a signal for the thread that waited */
+	LOCK_WAKER_THREAD,    /* the thread that ran on the waking CPU */
+	LOCK_WAKER_INTERRUPT, /* a timer or a device: a timeout, or data from the network */
+	LOCK_WAKER_SIGNAL,    /* a signal for the waiting thread */
 	LOCK_WAKER_KINDS_
 };
 
@@ -109,15 +111,14 @@ struct lock_waker_key {
 };
 
 /*
- * Value of `lock_wakers`: what one thread had to do with the long waits for one lock. A lock goes
- * from thread to thread: a thread that waits for a contended lock is woken by the last holder, and
- * has waited for all.
+ * Value of `lock_wakers`: the part of one thread in the long waits for one lock. A lock passes from
+ * thread to thread: the last holder wakes the waiter, but the waiter has waited for all holders.
  */
 struct lock_waker {
-	__u64 waits;	  /* that it ended */
-	__u64 held_ns;	  /* of all waits the time in which it was the next waker */
-	__u64 pending_ns; /* of held_ns, since its stack was taken last */
-	__u64 stacked_ns; /* when that was */
+	__u64 waits;	  /* waits that the thread ended */
+	__u64 held_ns;	  /* time of all waits in which the thread was the next waker */
+	__u64 pending_ns; /* part of held_ns since its stack was last taken */
+	__u64 stacked_ns; /* when its stack was last taken */
 	__u32 tgid;
 	__u32 pad;
 	char comm[COMM_BYTES];
@@ -127,30 +128,30 @@ struct lock_waker {
 #define LOCK_STACK_EVERY_NS 10000000ull
 
 /*
- * Follows the frames of a sample with SAMPLE_WAKER: the stack of a thread as it woke one that had
- * waited for a lock for LOCK_LONG_NS and more. sample.slot is that of the waiter's watch.
+ * Follows the frames of a sample with SAMPLE_WAKER: the stack of a thread that wakes a thread after
+ * a lock wait of LOCK_LONG_NS or more. sample.slot is that of the waiter's watch.
  */
 struct sample_waker {
-	__u64 weight_ns; /* for how much of held_ns it stands */
+	__u64 weight_ns; /* the part of held_ns that the stack stands for */
 	struct lock_key lock;
 };
 
-/* One element, per CPU, of `lock_losses`: what found no room, of a watch and those around it. */
+/* One element, per CPU, of `lock_losses`: the losses of a watch and of the watches around it. */
 struct slot_locks {
-	__u64 waits;  /* for locks that are not in `locks` */
-	__u64 wakers; /* long waits with a waker that is not in `lock_wakers` */
-	/* Stacks of wakers: taken, and of these without room in the ring, and without a frame. */
+	__u64 waits;  /* waits for locks that did not fit into `locks` */
+	__u64 wakers; /* long waits with a waker that did not fit into `lock_wakers` */
+	/* Stacks of wakers: all; those that did not fit into the ring; those without a frame. */
 	__u64 stacks, ring_full, no_frame;
 	__u64 long_waits,
-		long_wait_ns; /* long waits that are not in `long_waits`, and their time */
-	/* Of waits and of long_waits: the table was not full (bpf/maps/table.h). */
+		long_wait_ns; /* long waits that did not fit into `long_waits`, and their time */
+	/* Parts of waits and long_waits: the table was not full (bpf/maps/table.h). */
 	__u64 no_memory, long_no_memory;
 };
 
-/* What `lock_waits` writes: one record per thread that waits for a lock now. */
+/* What `lock_waits` writes: one record per thread that currently waits for a lock. */
 struct lock_record {
 	struct lock_key lock;
-	__u64 since_ns; /* since when it waits, or has been known */
+	__u64 since_ns; /* since when the thread waits, or is known */
 	__u64 now_ns;
 	__u64 start_ns; /* of the process */
 	__u32 tid;

@@ -14,7 +14,7 @@ struct ksym_record {
 	char names[];	    /* name, NUL, module, NUL */
 };
 
-/* What `bpf_code` writes: the compiled code of one BPF program, or of one of its functions. */
+/* What `bpf_code` writes: one record per compiled BPF program, or per function of one. */
 struct bpf_code_record {
 	__u64 start, end; /* kernel addresses; `ksyms` has the name of `start` */
 	__u64 load_ns;	  /* when it was loaded, CLOCK_BOOTTIME */

@@ -4,10 +4,10 @@
  * compiled it: rows, rules and the page index. consumer/unwind/ writes them. The kernel side walks
  * stacks by them and trusts none of their numbers.
  *
- * A row has the rule that holds from an address on, up to the next row. A rule defines how to find
+ * A row has the rule that applies from its address up to the next row. A rule defines how to find
  * the caller's registers. All files share one dictionary of rules, which only grows. The page index
- * holds a word per page of UNWIND_PAGE_BYTES of text, so that a search looks only at the rows of
- * one page.
+ * holds a word per page of UNWIND_PAGE_BYTES of text, so that a search reads only the rows of one
+ * page.
  *
  * Registers are named by their roles, so that one form serves x86-64 (rsp, rbp, return address in
  * memory) and arm64 (sp, x29, return address in x30 at a leaf). Rows are compiled for x86-64 only;
@@ -24,11 +24,11 @@
 #define UNWIND_SPAN_MAX	    (1u << 29) /* bytes from the first page of text to the last */
 #define UNWIND_RULES_MAX    16384      /* rules of the dictionary */
 #define UNWIND_SEARCH_STEPS 8	       /* halvings until one row of a page is left */
-#define UNWIND_GAP_WORDS    1024       /* that one walk searches for return addresses at most */
+#define UNWIND_GAP_WORDS    1024 /* the most words that one walk searches for return addresses */
 
 /*
- * A rule that holds from `pc` to the pc of the next row. Rows ascend strictly, and the first pc is
- * 0.
+ * A rule that applies from `pc` to the pc of the next row. Rows ascend strictly, and the first pc
+ * is 0.
  */
 struct unwind_row {
 	__u32 pc;   /* address in the file (as p_vaddr), less the table's base */
@@ -38,12 +38,12 @@ struct unwind_row {
 
 /* Rules that every dictionary begins with. */
 #define UNWIND_RULE_NONE	0 /* no row: text without call frame information */
-#define UNWIND_RULE_UNSUPPORTED 1 /* there is information, but no rule can express it */
+#define UNWIND_RULE_UNSUPPORTED 1 /* there is such information, but no rule can express it */
 #define UNWIND_RULE_END		2 /* the outermost frame: the return address is undefined */
 
 /*
- * Where the canonical frame address (CFA) is: the caller's stack pointer. `sp` and `fp` are this
- * frame's. Low and high are the halves of cfa_offset, both signed 16 bits (UNWIND_LOW,
+ * Where the canonical frame address (CFA) is: the caller's stack pointer. `sp` and `fp` are those
+ * of this frame. Low and high are the halves of cfa_offset, both signed 16 bits (UNWIND_LOW,
  * UNWIND_HIGH).
  */
 enum unwind_cfa {
@@ -60,9 +60,9 @@ enum unwind_cfa {
 /* Where the return address is. */
 enum unwind_ra {
 	UNWIND_RA_CFA = 0,	/* *(CFA - 8); x86-64's only ordinary one */
-	UNWIND_RA_CONTEXT = 1,	/* of a signal frame: *(sp + low + 8), behind the saved sp */
+	UNWIND_RA_CONTEXT = 1,	/* of a signal frame: *(sp + low + 8), after the saved sp */
 	UNWIND_RA_ALONE = 2,	/* *(CFA + fp_offset); fp is UNWIND_FP_SAME */
-	UNWIND_RA_PAIR = 3,	/* 8 bytes behind the saved fp; arm64's frame record */
+	UNWIND_RA_PAIR = 3,	/* 8 bytes after the saved fp; arm64's frame record */
 	UNWIND_RA_REGISTER = 4, /* a leaf's, in rdi (vfork of a C library) or arm64's x30; CFA_SP,
 				   fp is UNWIND_FP_SAME */
 };
@@ -96,15 +96,15 @@ struct unwind_rule {
 #define UNWIND_HIGH(offset)	 ((__s16)(__u16)((__u32)(offset) >> 16))
 
 /*
- * A word of the page index: the number of the last row at or before the page's first byte, and how
- * many rows from there on begin before the page's end (1 to 256).
+ * A word of the page index: the number of the last row at or before the page's first byte, and the
+ * number of rows from there that begin before the page's end (1 to 256).
  */
 #define UNWIND_PAGE(first, count) ((__u32)(first) << 9 | (__u32)(count))
 #define UNWIND_PAGE_FIRST(word)	  ((__u32)(word) >> 9)
 #define UNWIND_PAGE_COUNT(word)	  ((__u32)(word)&511)
 
 /*
- * Where the table of a file lies in the pool of 8-byte elements. An element of the page index holds
+ * Where the table of a file is in the pool of 8-byte elements. An element of the page index holds
  * two words.
  */
 struct unwind_place {
@@ -117,12 +117,12 @@ struct unwind_place {
 /*
  * Writers of each member. The consumer writes the rows and rules above, struct unwind_file,
  * unwind_process and unwind_claims, and the kernel side trusts none of them. Only the kernel side
- * writes struct unwind_ranges: the program `ranges` fills it from the mappings that the process
- * really has. Table number i of a process is element i of both unwind_ranges and unwind_process;
- * target.unwind is i + 1.
+ * writes struct unwind_ranges: the program `ranges` fills it from the process's actual mappings.
+ * Table number i of a process is element i of both unwind_ranges and unwind_process; target.unwind
+ * is i + 1.
  */
 #define UNWIND_RANGES	   512	/* executable mappings in a table; a power of two */
-#define UNWIND_RANGE_STEPS 9	/* halvings until one of them is left */
+#define UNWIND_RANGE_STEPS 9	/* halvings until one range is left */
 #define UNWIND_FILES_MAX   4096 /* compiled files at once */
 
 /* A file's table does not change while a published table of a process refers to it. */
@@ -131,13 +131,13 @@ struct unwind_file {
 };
 
 enum unwind_kind {
-	UNWIND_KIND_NONE = 0, /* nothing is known: the walk ends there */
-	UNWIND_KIND_ROWS = 1, /* by the rows of `file`; by the frame pointer where it has none */
-	UNWIND_KIND_FP = 2,   /* by the frame pointer: code made at run time, Go */
-	UNWIND_KIND_ROWS_ALONE = 3, /* by the rows of `file`; where it has none the walk ends */
+	UNWIND_KIND_NONE = 0,	    /* no information: the walk ends there */
+	UNWIND_KIND_ROWS = 1,	    /* by the rows of `file`; without a row, by the frame pointer */
+	UNWIND_KIND_FP = 2,	    /* by the frame pointer: code made at run time, Go */
+	UNWIND_KIND_ROWS_ALONE = 3, /* by the rows of `file`; without a row, the walk ends */
 };
 
-/* What the consumer knows of the range with the same number. */
+/* The consumer's information on the range with the same number. */
 struct unwind_mapping {
 	__u64 base; /* address of the file's table base in the process */
 	__u32 file; /* number in `unwind_files` */
@@ -151,8 +151,8 @@ struct unwind_process {
 };
 
 /*
- * A range of executable memory in one word, so that no reader sees half of one: its first page and
- * its number of pages, in pages of 4 KiB on every machine.
+ * A range of executable memory in one word, so that a reader never sees half of one: its first page
+ * and its number of pages, in pages of 4 KiB on every machine.
  */
 #define UNWIND_RANGE_SHIFT	  12
 #define UNWIND_RANGE_PAGE_BITS	  20
@@ -162,7 +162,7 @@ struct unwind_process {
 #define UNWIND_RANGE_PAGES(range) ((__u64)(range)&UNWIND_RANGE_PAGES_MAX)
 
 struct unwind_ranges {
-	__u64 table_generation; /* never used twice; 0: none, or the table is being filled */
+	__u64 table_generation; /* never reused; 0: no table, or it is being filled */
 	__u64 start_ns;		/* of the process, as in struct process_key */
 	__u64 image;		/* task_struct.self_exec_id: a new image needs a new table */
 	__u64 unmapped_ns;	/* when the last EVENT_UNMAPPED was sent for it */
@@ -171,14 +171,14 @@ struct unwind_ranges {
 	__u32 busy; /* 1: the program `ranges` is filling it */
 	__u32 pad;
 	__u64 ranges[UNWIND_RANGES]; /* ascending */
-	__u64 checks[UNWIND_RANGES]; /* the file of each, by its number
-					(bpf/mappings/mapped_file.h): walks compare it with the
-					present mapping there; 0: memory */
+	__u64 checks[UNWIND_RANGES]; /* number of each range's file (bpf/mappings/mapped_file.h):
+					walks compare it with the present mapping there; 0: memory
+				      */
 };
 
 /*
- * What the consumer asks of the iterator `ranges`: to take these mappings of this process into this
- * table.
+ * A request of the consumer to the iterator `ranges`: to copy these mappings of this process into
+ * this table.
  */
 struct unwind_claims {
 	__u64 start_ns;
@@ -186,7 +186,7 @@ struct unwind_claims {
 	__u32 table;
 	__u32 count;
 	__u32 pad;
-	__u64 starts[UNWIND_RANGES]; /* ascending; an address in each mapping */
+	__u64 starts[UNWIND_RANGES]; /* an address in each mapping, ascending */
 	__u64 inodes[UNWIND_RANGES]; /* of the mapped file; 0: it has none */
 };
 
@@ -195,9 +195,9 @@ struct ranges_record {
 	__u64 table_generation;
 	__u32 table;
 	__u32 count;
-	__u32 missed; /* claims that are in no executable mapping, or could not be looked up because
-			 the process was changing its mappings */
-	__u32 cut;    /* claims so large that a part of them is left out */
+	__u32 missed; /* claims outside every executable mapping, or not looked up because the
+			 process was changing its mappings */
+	__u32 cut;    /* claims too large to be stored whole */
 	__u32 image;  /* as in struct sample, when the filling began */
 	__u32 pad;
 };
@@ -211,20 +211,21 @@ enum unwind_end {
 };
 
 /*
- * Set in an address of a walked stack (SAMPLE_UNWOUND) behind the leaf: a signal interrupted this
- * frame, and the address is that of the instruction to run next, no return address. No address of
- * user memory has this bit.
+ * Set in an address of a walked stack (SAMPLE_UNWOUND), after the leaf: a signal interrupted this
+ * frame, and the address is that of the next instruction, not a return address. No address of user
+ * memory has this bit.
  */
 #define SAMPLE_INTERRUPTED (1ull << 63)
 
 /*
- * Set there in an address that the frame pointer led to; SAMPLE_ADJACENT beside it when the memory
- * between this frame and the one below holds no return address: then no caller is missing there.
+ * Also set in an address of a walked stack: SAMPLE_FOLLOWED, the frame pointer led to this address.
+ * SAMPLE_ADJACENT in addition: the memory between this frame and the one below holds no return
+ * address, so no caller is missing there.
  */
 #define SAMPLE_FOLLOWED (1ull << 62)
 #define SAMPLE_ADJACENT (1ull << 61)
 
-/* The address without these marks. */
+/* The address without these three bits. */
 #define SAMPLE_ADDRESS(word) ((word) & ~(SAMPLE_INTERRUPTED | SAMPLE_FOLLOWED | SAMPLE_ADJACENT))
 
 #endif
