@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * broker.h: the messages between the consumer and `trocar-loader broker`, as bytes. One
- * SOCK_SEQPACKET message is one request or one answer, of exactly the length that broker.def gives;
- * all fields are in the machine's byte order. The broker checks every field. It refuses, counts by
- * reason (refusals.def) and answers a message that is not exactly right; it also closes the
- * connection after a message that is shorter than a header or has another magic.
+ * SOCK_SEQPACKET message is one request or one answer, of exactly the length in broker.def; all
+ * fields are in the machine's byte order. The broker checks every field. It refuses, counts by
+ * reason (refusals.def) and answers a message with any wrong part. It also closes the connection
+ * after a message that is shorter than a header or has another magic.
  */
 #ifndef TROCAR_SHARED_BROKER_BROKER_H
 #define TROCAR_SHARED_BROKER_BROKER_H
@@ -27,7 +27,7 @@ enum broker_refusal {
 struct broker_request_header {
 	uint32_t magic;	   /* BROKER_MAGIC */
 	uint32_t request;  /* enum broker_request */
-	uint32_t sequence; /* 1 for the first of a connection, then one more for each */
+	uint32_t sequence; /* 1 for the first request of a connection, then counts up */
 	uint32_t pad;	   /* 0 */
 };
 
@@ -48,7 +48,7 @@ struct broker_signal_attach {
 };
 
 struct broker_pressure_open {
-	uint64_t cgroup_id; /* the root cgroup's id: the whole system */
+	uint64_t cgroup_id; /* the id of the root cgroup means the whole system */
 	uint32_t resource;  /* enum resource */
 	uint32_t pad;
 };
@@ -98,13 +98,10 @@ struct broker_row {
 	const char *help;
 };
 
-/* Returns the row of a request; NULL for a number that is none. */
+/* Returns the row of a request; NULL for an unknown number. */
 const struct broker_row *broker_row(uint32_t request);
 
-/*
- * Returns the JSON name of a refusal ("peer"), or its sentence; "unknown" for a number that is
- * none.
- */
+/* Returns the JSON name of a refusal ("peer"), or its sentence; "unknown" for an unknown number. */
 const char *broker_refusal_name(uint32_t refusal);
 const char *broker_refusal_help(uint32_t refusal);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * build_id.h: reads the GNU build-id of an ELF file, by few small pread(2) with the bounds below,
- * before any library opens the file. Sources: elf(5); gABI chapters 4 and 5;
+ * build_id.h: reads the GNU build-id of an ELF file, by a few small pread(2) calls with the limits
+ * below, before any library opens the file. Sources: elf(5); gABI chapters 4 and 5;
  * include/uapi/linux/elf.h for the notes. Fuzzed (tests/fuzz/shared/elf/build_id.c).
  */
 #ifndef TROCAR_SHARED_ELF_BUILD_ID_H
@@ -14,8 +14,8 @@
 #include "shared/elf/elf_reader.h"
 
 #define BUILD_ID_BYTES_MAX 64
-#define BUILD_ID_BYTES_MIN 8 /* of one that identifies a build: a shorter one was made by hand */
-#define BUILD_ID_NOTE_MAX  (64u << 10) /* bytes of one part with notes that are searched */
+#define BUILD_ID_BYTES_MIN 8 /* shortest one that identifies a build: less was made by hand */
+#define BUILD_ID_NOTE_MAX  (64u << 10) /* searched bytes of one part with notes */
 #define BUILD_ID_NOTES_MAX 64	       /* parts with notes */
 
 struct build_id {
@@ -26,21 +26,24 @@ struct build_id {
 };
 
 /*
- * Searches the note segments, which are mapped with the file: the kernel searches there, too
+ * Searches the note segments, which are mapped with the file. The kernel searches there too
  * (lib/buildid.c). Returns 0, with ret_id->n 0 when there is no build-id; -EBADMSG (a segment
  * beyond the file, or more of them than BUILD_ID_NOTES_MAX); -ENOMEM; -errno of pread(2). Does not
  * set `code`.
  */
 int build_id_find_mapped(const struct elf_reader *e, struct build_id *ret_id);
 
-/* The same for a file that is not open yet. Also returns the errors of elf_reader_open. */
+/*
+ * As build_id_find_mapped, for a file that is not open yet. Also returns the errors of
+ * elf_reader_open.
+ */
 int build_id_read_mapped(const struct elf_image *image, struct build_id *ret_id);
 
 /*
- * Searches the note sections first, then the note segments: the segments of a debug file may be
- * those of the file that it was split off. Returns 0 with ret_id->n at least 1; -ENODATA (the file
- * has none); errors of build_id_find_mapped, elf_reader_open and elf_reader_sections. `address` is
- * valid only if there are no note sections.
+ * Searches the note sections first, then the note segments: the segments of a debug file may
+ * describe the file from which it was split. Returns 0 with ret_id->n at least 1; -ENODATA (the
+ * file has none); errors of build_id_find_mapped, elf_reader_open and elf_reader_sections.
+ * `address` is valid only if there are no note sections.
  */
 int build_id_read(const struct elf_image *image, struct build_id *ret_id);
 

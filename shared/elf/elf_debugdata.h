@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_debugdata.h: unpacks the symbol table that a stripped file carries in itself, compressed by
- * xz (.gnu_debugdata, "MiniDebugInfo" in GDB's manual).
+ * elf_debugdata.h: unpacks the symbol table that a stripped file contains, compressed by xz
+ * (.gnu_debugdata, "MiniDebugInfo" in GDB's manual).
  */
 #ifndef TROCAR_SHARED_ELF_ELF_DEBUGDATA_H
 #define TROCAR_SHARED_ELF_ELF_DEBUGDATA_H

@@ -2,8 +2,8 @@
 /*
  * elf_file.h: opens the file that a process has mapped, and no other. The path comes from a process
  * that may be hostile: only regular files are opened (shared/files/regular.h), so that no FIFO
- * blocks and no device is started. A file may have any length: what is read of it is bounded where
- * it is read.
+ * blocks and no device is started. A file may have any length: each reader bounds the bytes that it
+ * reads.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_FILE_H
 #define TROCAR_SHARED_ELF_ELF_FILE_H
@@ -16,8 +16,8 @@
 #include "shared/elf/reason.h"
 
 /*
- * The members that identify one version of a file. File systems use the number of a deleted inode
- * again, mostly for the next file, and a file may be written in place. Times are ns since 1970.
+ * The members that identify one version of a file. File systems reuse the number of a deleted
+ * inode, mostly for the next file, and a file may be written in place. Times are ns since 1970.
  */
 struct file_identity {
 	uint64_t device; /* kernel's dev_t, major << 20 | minor */
@@ -25,8 +25,7 @@ struct file_identity {
 	uint64_t bytes;
 	uint64_t changed_ns; /* last change of content or attributes (ctime) */
 	uint64_t written_ns; /* last change of content (mtime) */
-	uint32_t
-		generation; /* another one each time the inode number is used; stat(2) has it not */
+	uint32_t generation; /* changes with each use of the inode number; not in stat(2) */
 };
 
 /* Returns the version of a file by stat(2); the generation is 0. */
@@ -37,8 +36,8 @@ struct file_identity elf_file_identity(const struct stat *st);
  * and overlayfs stat(2) reports another device than the kernel's mapping does (fs/btrfs/inode.c,
  * btrfs_getattr; fs/overlayfs/inode.c, ovl_map_dev_ino), so there only the inode is compared.
  * Returns REASON_NONE with *ret_image (the caller closes image.fd), else the reason. *ret_vague is
- * true when the file has another size now, or was written since: then the caller must identify it
- * by its build-id.
+ * true if the file's size has changed or it was written since: then the caller must identify it by
+ * its build-id.
  */
 enum reason elf_file_open(const char *path, const struct file_identity *identity,
 			  struct elf_image *ret_image, bool *ret_vague);
@@ -52,7 +51,7 @@ enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *r
 /*
  * Takes a descriptor of a mapped file that another process opened: it must be a regular file of
  * that device and inode. *ret_vague as for elf_file_open; it is also true on overlayfs and similar
- * file systems where the numbers differ. On success ret_image owns the descriptor.
+ * file systems if the numbers differ. On success ret_image owns the descriptor.
  */
 enum reason elf_file_adopt(int fd, const struct file_identity *identity,
 			   struct elf_image *ret_image, bool *ret_vague);

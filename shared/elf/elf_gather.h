@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf_gather.h: collects the names of one file from all sources: its own symbol tables, a debug
- * file, its procedure linkage table, Go's line table. All strings lie in one buffer, all entries in
- * one list, both with the bounds below. Addresses become file offsets by the segments of `file`,
- * whichever file the symbols come from.
+ * file, its procedure linkage table, Go's line table. All strings are in one buffer and all entries
+ * in one list, both with the limits below. Addresses become file offsets by the segments of `file`,
+ * also for symbols of another file.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_GATHER_H
 #define TROCAR_SHARED_ELF_ELF_GATHER_H
@@ -15,13 +15,13 @@
 #include "shared/elf/elf_reader.h"
 #include "shared/elf/name_table.h"
 
-/* Bounds that the agent uses. */
+/* The agent's limits. */
 #define ELF_STRINGS_MAX (64ULL << 20)
 #define ELF_SYMBOLS_MAX 1000000u
 
 /*
- * Symbols of a table that are read for each function that may be kept: most symbols of a large
- * program are no functions.
+ * Symbols of a table that are read per function that may be kept: most symbols of a large program
+ * are not functions.
  */
 #define ELF_SYMBOLS_PER_FUNCTION 8u
 
@@ -33,7 +33,7 @@ struct elf_limits {
 struct elf_gather {
 	struct elf_limits limits;
 	struct elf_reader file;
-	char *strings; /* owned; string tables and names, each with a NUL behind it */
+	char *strings; /* owned; string tables and names, each with a NUL after it */
 	size_t string_bytes, string_space;
 	struct name_table_entry *entries; /* owned */
 	size_t entry_count, entry_space;
@@ -43,7 +43,7 @@ struct elf_gather {
 	const Elf64_Phdr *code; /* of `file`: segment of the last function; NULL: none */
 };
 
-/* The content of a gather, for a rewind when a source turns out to be broken. */
+/* The state of a gather, to which a rewind returns when a source turns out to be broken. */
 struct elf_gather_mark {
 	size_t string_bytes, entry_count;
 	uint64_t symbol_count;
@@ -53,7 +53,7 @@ struct elf_gather_mark {
 /* A function to add; `bytes` of code from virtual address `address` on, 0: not known. */
 struct elf_function {
 	uint64_t address, bytes;
-	uint64_t most; /* without `bytes`: it ends here at the latest; 0: with its segment */
+	uint64_t most; /* without `bytes`: the latest end; 0: the end of its segment */
 	size_t text;   /* of its name, in the strings */
 	uint16_t rank; /* see name_table_rank */
 };
@@ -82,9 +82,9 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *function);
 
 /*
  * Adds the functions of symbol table `s` of `from`, which is `file` itself or a file of the same
- * build. Of a table that does not fit the limits it adds as many as fit, less an eighth for the
- * sources that follow, and sets g->cut; it then adds no function without a known end, because the
- * one behind it may be missing. Errors as elf_symbols_read.
+ * build. If the table exceeds the limits, it adds as many functions as fit, less an eighth for the
+ * sources that follow, and sets g->cut. It then adds no function without a known end, because the
+ * next function may be missing. Errors as elf_symbols_read.
  */
 int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s);
 

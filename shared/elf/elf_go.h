@@ -10,8 +10,8 @@
 #include "shared/elf/elf_gather.h"
 
 /*
- * Adds Go's functions to `g`. Returns 0, also for a program that is not Go; -ENODATA when the place
- * of the functions is not known; errors of elf_symbols_read.
+ * Adds Go's functions to `g`. Returns 0, also for a program that is not Go; -ENODATA: the addresses
+ * of the functions are not known; errors of elf_symbols_read.
  */
 int elf_go_read(struct elf_gather *g);
 

@@ -2,8 +2,8 @@
 /*
  * elf_plt.h: names the stubs of the procedure linkage table: "write@plt". Each stub jumps through a
  * slot of the global offset table; the relocation of that slot has the name. The stubs are decoded
- * as instructions, so that every layout of a linker (.plt, .plt.sec, .plt.got, lazy or not) is one
- * case. x86-64 and arm64. Source: psABI of each, chapter "Dynamic Linking".
+ * as instructions, so that all layouts of linkers (.plt, .plt.sec, .plt.got, lazy or not) are one
+ * case. Supports x86-64 and arm64. Source: psABI of each, chapter "Dynamic Linking".
  */
 #ifndef TROCAR_SHARED_ELF_ELF_PLT_H
 #define TROCAR_SHARED_ELF_ELF_PLT_H

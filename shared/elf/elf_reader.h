@@ -2,10 +2,10 @@
 /*
  * elf_reader.h: reads the headers of one foreign ELF file, 32 or 64 bits, of this machine's byte
  * order. It does not use libelf, because foreign files may be hostile: libelf maps them (a file
- * that shrinks while mapped ends the reader by SIGBUS) or allocates whatever a header claims. Here
- * every byte comes by pread(2) into buffers with the bounds below, and every count and offset from
- * the file is checked against the bounds and the file's size. Headers of 32 bits are widened at
- * once, so that callers know one form. Sources: elf(5); gABI chapters 4 and 5.
+ * that shrinks while mapped ends the reader by SIGBUS) or allocates any size that a header claims.
+ * Here pread(2) reads every byte into buffers with the limits below, and every count and offset
+ * from the file is checked against the limits and the file's size. Headers of 32 bits are widened
+ * at once, so that callers see one form. Sources: elf(5); gABI chapters 4 and 5.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_READER_H
 #define TROCAR_SHARED_ELF_ELF_READER_H
@@ -22,7 +22,7 @@
 #define ELF_SEGMENTS_MAX 256
 #define ELF_NAMES_MAX	 (4u << 20) /* bytes of all section names */
 
-/* Where the bytes are: behind a descriptor, or in memory when `memory` is set. Both borrowed. */
+/* The bytes of a file: of a descriptor, or in memory when `memory` is set. Both borrowed. */
 struct elf_image {
 	int fd;
 	const uint8_t *memory;
@@ -44,8 +44,8 @@ struct elf_reader {
 };
 
 /*
- * Reads header and segments. Returns 0; -ENOEXEC (not ELF, or of another byte order); -EBADMSG
- * (headers that contradict themselves or point beyond the file); -EFBIG (a bound above); -ENOMEM;
+ * Reads header and segments. Returns 0; -ENOEXEC (not ELF, or another byte order); -EBADMSG
+ * (headers that contradict themselves or point beyond the file); -EFBIG (above a limit); -ENOMEM;
  * -errno of pread(2). Release with elf_reader_done, also on failure.
  */
 int elf_reader_open(const struct elf_image *image, struct elf_reader *e);
@@ -70,22 +70,22 @@ int elf_reader_find(struct elf_reader *e, const char *name, const Elf64_Shdr **r
 int elf_reader_content(const struct elf_reader *e, const Elf64_Shdr *s, size_t max,
 		       uint8_t **ret_data);
 
-/* Returns the executable segment with the virtual address in its bytes of the file, or NULL. */
+/* Returns the executable segment that has the virtual address within its file bytes, or NULL. */
 const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address);
 
 /* Computes the virtual address of a file offset. False when no executable segment contains it. */
 bool elf_reader_address(const struct elf_reader *e, uint64_t offset, uint64_t *ret_address);
 
 /*
- * Returns the address of the first loaded segment, 0 without one: the addresses of two files of one
- * build differ by the difference of theirs.
+ * Returns the address of the first loaded segment, 0 without one. Addresses in two files of one
+ * build differ by the difference of these.
  */
 uint64_t elf_reader_base(const struct elf_reader *e);
 
-/* Reads exactly `bytes` bytes at `offset`. -EBADMSG when they lie beyond the file. */
+/* Reads exactly `bytes` bytes at `offset`. -EBADMSG when they are beyond the end of the file. */
 int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size_t bytes);
 
-/* The same, but copies bytes of the start of the file from memory. */
+/* As elf_reader_at, but copies the first bytes of the file from memory. */
 int elf_reader_read(const struct elf_reader *e, uint64_t offset, void *to, size_t bytes);
 
 void elf_reader_widen_symbol(const Elf32_Sym *from, Elf64_Sym *to);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * name_table.h: the compact table of every name source: sorted 32-bit keys (file offsets, or the
- * low half of kernel addresses), sizes, and one blob of names. It takes 12 bytes per symbol beside
- * its name; keys are contiguous, because a lookup is a binary search over them alone. Any thread: a
- * table never changes once built.
+ * low half of kernel addresses), sizes, and one blob of names. It takes 12 bytes per symbol in
+ * addition to its name. Keys are contiguous, because a lookup is a binary search over keys only.
+ * Any thread may use a table: it never changes once built.
  */
 #ifndef TROCAR_SHARED_ELF_NAME_TABLE_H
 #define TROCAR_SHARED_ELF_NAME_TABLE_H
@@ -13,11 +13,11 @@
 
 #define NAME_TABLE_COUNT_MAX  4000000 /* symbols of one table */
 #define NAME_TABLE_TEXT_BYTES 4096    /* NUL included; a longer name is kept cut */
-#define NAME_TABLE_NESTED_MAX 16      /* symbols to go back when searching an enclosing one */
+#define NAME_TABLE_NESTED_MAX 16      /* symbols to go back in the search for an enclosing one */
 
 /*
- * One candidate; of those with equal keys the highest rank is kept, then the shorter name, then the
- * smaller.
+ * One candidate. Among candidates with equal keys the table keeps the one with the highest rank,
+ * then the shorter name, then the smaller name.
  */
 struct name_table_entry {
 	uint32_t key;
@@ -37,8 +37,8 @@ struct name_table {
 };
 
 /*
- * Ranks the names that people know first: global before local, known size before none, fewer
- * leading underscores ("read" before "__read").
+ * Ranks the best-known names first: global before local, known size before none, fewer leading
+ * underscores ("read" before "__read").
  */
 uint16_t name_table_rank(const char *text, int global, int function, int sized);
 
@@ -62,7 +62,7 @@ void name_table_done(struct name_table *n);
 /* Returns the index of the symbol that contains `key`, or -1. */
 ptrdiff_t name_table_find(const struct name_table *n, uint32_t key);
 
-/* Returns the index of the first symbol that begins behind `key`, or -1. */
+/* Returns the index of the first symbol that begins after `key`, or -1. */
 ptrdiff_t name_table_after(const struct name_table *n, uint32_t key);
 
 static inline const char *name_table_text(const struct name_table *n, size_t i)

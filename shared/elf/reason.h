@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* reason.h: why a frame has no function name; one row each in reasons.def. */
+/* reason.h: the reasons why a frame has no function name; one row each in reasons.def. */
 #ifndef TROCAR_SHARED_ELF_REASON_H
 #define TROCAR_SHARED_ELF_REASON_H
 
@@ -16,7 +16,7 @@ enum reason {
 /* Returns the word of event lines; NULL for REASON_NONE. Words never change. */
 const char *reason_word(enum reason reason);
 
-/* Returns whether the cause may pass, so that the file is worth another try later. */
+/* Returns whether the cause is temporary, so that the file is worth another try later. */
 bool reason_passes(enum reason reason);
 
 /* Returns one sentence for people about a word, or NULL when there is no such word. */

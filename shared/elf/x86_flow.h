@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_flow.h: finds where a function of x86-64 ends by its own instructions, where no symbol and no
- * call frame information has it: hand-written assembly of stripped files.
+ * x86_flow.h: finds the end of an x86-64 function by its instructions, if neither a symbol nor call
+ * frame information has the end: hand-written assembly in stripped files.
  */
 #ifndef TROCAR_SHARED_ELF_X86_FLOW_H
 #define TROCAR_SHARED_ELF_X86_FLOW_H
@@ -19,9 +19,9 @@ struct x86_flow {
 
 /*
  * Returns how many of the `bytes` bytes at `code` (at most X86_FLOW_MAX) belong to the function
- * that begins with the first one: the instructions that are reached from there without a call and
- * without a gap, padding aside, up to the first address that they call or take. A function that
- * jumps to an unknown address may be longer. 0 when not even the first instruction is known.
+ * that begins at `code`: the instructions reachable from there without a call and without a gap
+ * (padding excepted), up to the first address that they call or take. A function that jumps to an
+ * unknown address may be longer. 0 when not even the first instruction is known.
  */
 size_t x86_flow_bytes(struct x86_flow *flow, const uint8_t *code, size_t bytes);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_insn.h: decodes one instruction of x86-64 as far as the stack is concerned: its length, its
- * target, and its effect on sp and fp. Source: Intel SDM volume 2, chapter 2 and the opcode maps of
- * appendix A.
+ * x86_insn.h: decodes the stack effects of one x86-64 instruction: its length, its target, and its
+ * effect on sp and fp. Source: Intel SDM volume 2, chapter 2 and the opcode maps of appendix A.
  */
 #ifndef TROCAR_SHARED_ELF_X86_INSN_H
 #define TROCAR_SHARED_ELF_X86_INSN_H
@@ -25,7 +24,7 @@ enum x86_effect {
 	X86_FP_LOAD,	  /* fp is loaded from sp + value */
 	X86_FP_LOST,	  /* fp becomes unknown */
 	X86_LEAVE,	  /* sp = fp, then as X86_FP_POP */
-	X86_CALL,	  /* sp is the same after it */
+	X86_CALL,	  /* sp is unchanged after the call returns */
 	X86_BRANCH,	  /* to `target`, or to the next instruction */
 	X86_JUMP,	  /* to `target` */
 	X86_JUMP_UNKNOWN, /* to an address in a register or memory */
@@ -38,8 +37,7 @@ struct x86_insn {
 	bool padding; /* padding between functions */
 	enum x86_effect effect;
 	int64_t value;
-	bool has_target; /* of a call, a branch or a jump; or the address that a lea of code takes
-			  */
+	bool has_target; /* of a call, branch or jump; or the code address taken by a lea */
 	int64_t target;	 /* relative to the instruction's first byte */
 };
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * x86_opcodes.h: what follows each opcode of x86-64, and which operands it writes. Included by the
- * two decoders only, shared/elf/x86_insn.c and bpf/unwind/unwind_insn.h. Source: Intel SDM volume
- * 2, appendix A, tables A-2 and A-3.
+ * x86_opcodes.h: the bytes that follow each x86-64 opcode, and the operands that it writes.
+ * Included by the two decoders only, shared/elf/x86_insn.c and bpf/unwind/unwind_insn.h. Source:
+ * Intel SDM volume 2, appendix A, tables A-2 and A-3.
  */
 #ifndef TROCAR_SHARED_ELF_X86_OPCODES_H
 #define TROCAR_SHARED_ELF_X86_OPCODES_H
 
 #define M   0x01 /* a modrm byte follows */
 #define I1  0x02 /* an immediate of one byte */
-#define I2  0x04 /* of two bytes */
-#define I4  0x08 /* of four bytes, or two with the prefix 66 */
+#define I2  0x04 /* an immediate of two bytes */
+#define I4  0x08 /* an immediate of four bytes, or two with the prefix 66 */
 #define WR  0x10 /* writes all of the register */
 #define WM  0x20 /* writes all of the operand that modrm names */
 #define BAD 0x80 /* invalid, or privileged */
 
 /* clang-format off */
 /*
- * Opcodes of one byte: from 0x40 on by number; the arithmetic ones below by their last three bits.
+ * Opcodes of one byte: from 0x40 on by number; the arithmetic opcodes below 0x40 by their last
+ * three bits.
  */
 static const unsigned char flags_one[256] = {
 	[0x06] = BAD, [0x07] = BAD, [0x0e] = BAD, [0x16] = BAD, [0x17] = BAD, [0x1e] = BAD,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mounts.h: finds the mount of an open file and the type of its file system from /proc alone.
- * statx(2) and statfs(2) would ask the file system, and a process of a user may answer for that.
- * Source: proc(5) (mountinfo, fdinfo).
+ * statx(2) and statfs(2) would call the file system, and a user's process may serve that. Source:
+ * proc(5) (mountinfo, fdinfo).
  */
 #ifndef TROCAR_SHARED_FILES_MOUNTS_H
 #define TROCAR_SHARED_FILES_MOUNTS_H
@@ -27,21 +27,21 @@ struct mounts_text {
 
 /* One mount. */
 struct mounts_row {
-	uint32_t major, minor;	  /* of its file system; major 0: it is on no device of its own */
-	struct mounts_text root;  /* which part of the file system it shows; "/": all of it */
-	struct mounts_text point; /* where, in the namespace of the process */
+	uint32_t major, minor;	  /* device of its file system; major 0: no block device */
+	struct mounts_text root;  /* the part of the file system that is mounted; "/": all of it */
+	struct mounts_text point; /* the mount point, in the namespace of the process */
 	struct mounts_text type, source;
 };
 
 /*
- * Reads the next mount of `*at`, the text of /proc/PID/mountinfo, and moves behind it. Passes over
- * lines that are none. False at the end. Fuzzed (tests/fuzz/shared/mounts.c).
+ * Reads the next mount of `*at`, the text of /proc/PID/mountinfo, and moves `*at` after it. Skips
+ * lines that are not mounts. False at the end. Fuzzed (tests/fuzz/shared/mounts.c).
  */
 bool mounts_next(const char **at, struct mounts_row *ret_row);
 
 /*
- * Writes the text without its escapes (\040), NUL-terminated, as much of it as `space` has room
- * for (1 at least). Returns how many bytes it has in all, as snprintf(3).
+ * Writes the text without its escapes (\040), NUL-terminated, cut to `space` bytes (at least 1).
+ * Returns the length of the whole text in bytes, as snprintf(3) does.
  */
 size_t mounts_unescape(struct mounts_text text, char *to, size_t space);
 
@@ -49,8 +49,8 @@ size_t mounts_unescape(struct mounts_text text, char *to, size_t space);
 int mounts_id(const char *text, uint64_t *ret_mount_id);
 
 /*
- * Reads the id of the mount that the open descriptor (O_PATH is enough) is on. While it is open the
- * kernel gives that id to no other mount. 0, or -errno of /proc.
+ * Reads the id of the mount that the open descriptor (O_PATH is enough) is on. While the descriptor
+ * is open the kernel gives that id to no other mount. 0, or -errno of /proc.
  */
 int mounts_id_of(int fd, uint64_t *ret_mount_id);
 

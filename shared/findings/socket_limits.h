@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* socket_limits.h: limits from which a state of sockets is reported as a cause. */
+/* socket_limits.h: the rows of socket_limits.def as constants. */
 #ifndef TROCAR_SHARED_FINDINGS_SOCKET_LIMITS_H
 #define TROCAR_SHARED_FINDINGS_SOCKET_LIMITS_H
 

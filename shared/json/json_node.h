@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * json_node.h: one value of a JSON text that json_tree.h has read: its kind, its place, and its
- * contents. Every function here accepts NULL for a value that is missing. Of the members of an
- * object with the same key the functions see only the last.
+ * contents. Every function here accepts NULL for a value that is missing. If an object has several
+ * members with the same key, the functions see only the last.
  */
 #ifndef TROCAR_SHARED_JSON_JSON_NODE_H
 #define TROCAR_SHARED_JSON_JSON_NODE_H
@@ -22,8 +22,8 @@ enum json_kind {
 };
 
 /*
- * Nodes are in one array in the order of the text, so that distances lead from one to another: the
- * first child of a node is the next in the array.
+ * Nodes are in one array in the order of the text, and refer to each other by distances: the first
+ * child of a node is the next node in the array.
  */
 struct json_node {
 	const char *text; /* of a scalar: its characters, with a NUL after them; else NULL */
@@ -33,10 +33,10 @@ struct json_node {
 		uint32_t key_bytes; /* of a member */
 		uint32_t index;	    /* of an element, from 0 */
 	};
-	uint32_t offset;   /* of the value's first byte in the JSON text */
-	uint32_t extent;   /* how many bytes of the JSON text the value takes */
-	uint32_t up;	   /* the parent is so many nodes before this one; 0: this is the root */
-	uint32_t next;	   /* the next member or element is so many nodes on; 0: this is the last */
+	uint32_t offset; /* of the value's first byte in the JSON text */
+	uint32_t extent; /* how many bytes of the JSON text the value takes */
+	uint32_t up;	 /* distance back to the parent, in nodes; 0: this is the root */
+	uint32_t next;	 /* distance to the next member or element, in nodes; 0: this is the last */
 	uint32_t children; /* number of members or elements */
 	uint8_t kind;	   /* enum json_kind */
 	bool hidden;	   /* the key occurs again later in the object */
@@ -71,7 +71,7 @@ uint32_t json_node_elements(const struct json_node *node);
 
 bool json_node_has_key(const struct json_node *member, const char *key);
 
-/* Returns the member with that key, even if it is null; NULL: no such member, or not an object. */
+/* Returns the member with that key, also if it is null; NULL: no such member, or not an object. */
 const struct json_node *json_node_member(const struct json_node *object, const char *key);
 
 /* As json_node_member, but NULL also for null. */

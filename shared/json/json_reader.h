@@ -3,8 +3,8 @@
  * json_reader.h: the one JSON reader (RFC 8259, UTF-8), strict. It walks a text once and builds
  * nothing: the caller asks for the values that it expects, in their order. It reads a stack line of
  * 30 frames 20 times faster than json-c builds objects. After the first fault every call fails, and
- * `fault` has the right form at `at`. json_tree.h builds a tree where places and repeated keys
- * matter. Fuzzed against json-c (tests/fuzz/ctl/events.c).
+ * `fault` describes the right form at `at`. json_tree.h builds a tree, for callers that need places
+ * and repeated keys. Fuzzed against json-c (tests/fuzz/ctl/events.c).
  */
 #ifndef TROCAR_SHARED_JSON_JSON_READER_H
 #define TROCAR_SHARED_JSON_JSON_READER_H
@@ -33,10 +33,10 @@ struct json_reader {
 /* Begins to read a text of at most `nesting` levels of objects and arrays. */
 void json_reader_init(struct json_reader *r, const char *text, size_t bytes, unsigned int nesting);
 
-/* Sets a fault unless there is one; returns false. `fault` is borrowed for good. */
+/* Sets a fault unless there is one; returns false. `fault` is borrowed and must stay valid. */
 bool json_reader_refuse(struct json_reader *r, const char *fault);
 
-/* Enters an object or an array. False: another value is there, or it is nested too deep. */
+/* Enters an object or an array. False: the next value is another one, or nested too deep. */
 bool json_reader_object(struct json_reader *r);
 bool json_reader_array(struct json_reader *r);
 

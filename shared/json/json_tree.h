@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * json_tree.h: reads a JSON text into nodes (json_node.h) with their places in the text: for rules,
- * because a fault names a place, and for requests and answers, which are small.
+ * because a fault has a place, and for requests and answers, which are small.
  */
 #ifndef TROCAR_SHARED_JSON_JSON_TREE_H
 #define TROCAR_SHARED_JSON_JSON_TREE_H
@@ -23,7 +23,7 @@ struct json_tree {
 
 /* Why json_tree_read refused a text. */
 struct json_fault {
-	const char *what; /* static: what would be right */
+	const char *what; /* static: the right form */
 	size_t offset;	  /* in the text; its length when the text ends too early */
 	bool too_deep;	  /* nested deeper than was allowed */
 };

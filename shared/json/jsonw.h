@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * jsonw.h: a small streaming JSON writer into one growing buffer. It escapes the characters of RFC
- * 8259 and all that utf8_is_control finds, so that its text may be printed on a terminal, and
+ * 8259 and all characters of utf8_is_control, so that the text can be printed on a terminal. It
  * replaces bytes that are not UTF-8 by U+FFFD. It never produces a half-valid text: the first error
- * (no memory, or a text longer than max_bytes) stays, and jsonw_end returns it. It writes the
- * commas itself. A json-c document takes 7.5 times as long to build and print.
+ * (no memory, or a text longer than max_bytes) stays set, and jsonw_end returns it. It writes the
+ * commas itself. To build and print a json-c document takes 7.5 times as long.
  */
 #ifndef TROCAR_SHARED_JSON_JSONW_H
 #define TROCAR_SHARED_JSON_JSONW_H

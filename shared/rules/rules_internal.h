@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_internal.h: what the files of the rules parser share: the collected faults of a text, the
- * sorted indices of a set. Only shared/rules/ includes it.
+ * rules_internal.h: declarations shared by the files of the rules parser: the collected faults of a
+ * text, the sorted indices of a set. Only shared/rules/ includes it.
  */
 #ifndef TROCAR_SHARED_RULES_RULES_INTERNAL_H
 #define TROCAR_SHARED_RULES_RULES_INTERNAL_H
@@ -26,7 +26,7 @@ struct rules_collect {
 	int error;    /* 0 or -ENOMEM; stays set */
 };
 
-/* Adds a fault of a value, or of a byte offset of the whole text. */
+/* Adds a fault at a value, or at a byte offset of the whole text. */
 void rules_collect_add(struct rules_collect *c, const struct json_node *node, const char *format,
 		       ...) __attribute__((format(printf, 3, 4)));
 void rules_collect_add_at(struct rules_collect *c, size_t offset, const char *format, ...)
@@ -43,12 +43,12 @@ void rules_collect_give(struct rules_collect *c, struct rules_faults *faults);
 void rules_collect_done(struct rules_collect *c);
 
 /*
- * Adds the fault where the text ceases to be JSON: a comment, a comma behind the last member and
- * quotes of another kind are named as such. fault->offset lies in the text.
+ * Adds the fault at the first byte that is not JSON. The message identifies a comment, a comma
+ * after the last member, and quotes of another kind. fault->offset is within the text.
  */
 void rules_syntax_fault(struct rules_collect *c, const struct json_fault *fault);
 
-/* Adds a fault for each string with half of a surrogate pair, which is no character. */
+/* Adds a fault for each string with half of a surrogate pair, which is not a character. */
 void rules_syntax_halves(struct rules_collect *c, const struct json_tree *tree);
 
 /* The place of a rule in the text; NULL for missing ones. */
@@ -56,7 +56,7 @@ struct rules_place {
 	const struct json_node *rule, *name, *match;
 };
 
-/* A place in a text that moves forward only: each byte is looked at once. */
+/* A place in a text that moves forward only: each byte is read once. */
 struct rules_cursor {
 	size_t offset;
 	uint32_t line, column; /* from 1; columns count characters */
@@ -73,26 +73,26 @@ void rules_cursor_move(struct rules_cursor *c, const char *text, size_t to);
 int rules_index_build(struct rules *rules);
 
 /*
- * Adds a fault for every name and every match that an earlier rule has already. Needs the indices.
+ * Adds a fault for every name and every match that an earlier rule already has. Needs the indices.
  */
 void rules_index_faults(const struct rules *rules, const struct rules_place *places,
 			struct rules_collect *c);
 
 /*
- * Adds a warning for every rule with prefixes that are within those of another. Returns 0 or
- * -ENOMEM.
+ * Adds a warning for every rule whose prefixes are within the prefixes of another rule. Returns 0
+ * or -ENOMEM.
  */
 int rules_index_warnings(const struct rules *rules, const struct rules_place *places,
 			 struct rules_collect *c);
 
-/* Adds warnings about parts of each rule that can never work, or surely were not meant. */
+/* Adds warnings about parts of each rule that can never work, or were certainly not intended. */
 void rules_warnings_add(const struct rules *rules, const struct rules_place *places,
 			struct rules_collect *c);
 
 /*
  * Returns the index, among the `n` entries at `sorted` (same comm, sorted by cgroup_prefix), of the
- * one with the longest prefix of `path`; an entry without cgroup_prefix has the empty prefix. n
- * when none.
+ * one with the longest prefix of `path`; an entry without cgroup_prefix has the empty prefix.
+ * Returns n if there is none.
  */
 size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, size_t n,
 			   const char *path, size_t path_bytes);

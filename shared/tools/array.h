@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 /*
- * Makes room for `wanted` elements of `bytes` each. `items` is the address of the pointer to the
- * first one (NULL before the first call), which the caller owns; *space is for how many there is
- * room. Doubles, so that adding one after the other takes linear time. 0 or -ENOMEM: then the array
- * is as before.
+ * Grows the array to at least `wanted` elements of `bytes` each. `items` is the address of the
+ * pointer to the first element (NULL before the first call), which the caller owns; *space is the
+ * capacity in elements. Doubles the capacity, so that appending one by one takes linear time. 0 or
+ * -ENOMEM: the array is unchanged.
  */
 int array_reserve(void *items, size_t *space, size_t wanted, size_t bytes);
 

@@ -13,8 +13,8 @@
 uint64_t clock_mono_ns(void);
 
 /*
- * Returns CLOCK_MONOTONIC_COARSE in ns: the same clock as of the last timer tick of the kernel (1
- * to 10 ms), for a few ns. For time budgets that are looked at after each record.
+ * Returns CLOCK_MONOTONIC_COARSE in ns: the same clock at the kernel's last timer tick (1 to 10 ms
+ * old), at a cost of a few ns. For time budgets that are checked after each record.
  */
 uint64_t clock_coarse_ns(void);
 

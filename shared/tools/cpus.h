@@ -13,14 +13,14 @@
 
 /*
  * Parses `text` ("0-3,8\n") into the numbers in it, ascending; the caller frees *ret_cpus. 0;
- * -EINVAL: not such a list, or one that does not ascend; -ERANGE: a number of CPUS_MAX or more.
+ * -EINVAL: not such a list, or not ascending; -ERANGE: a number of CPUS_MAX or more.
  */
 int cpus_parse(const char *text, uint32_t **ret_cpus, size_t *ret_count);
 
-/* Lists the CPUs that are online now; possible CPUs that are offline are left out. */
+/* Lists the CPUs that are online now, without offline CPUs. */
 int cpus_online(uint32_t **ret_cpus, size_t *ret_count);
 
-/* Counts the possible CPUs: as many values an element of a per-CPU map has. */
+/* Counts the possible CPUs: the number of values of an element of a per-CPU map. */
 int cpus_possible(uint32_t *ret_count);
 
 #endif

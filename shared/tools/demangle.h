@@ -22,8 +22,8 @@
 #define DEMANGLE_D_REFERENCES	       12
 
 /*
- * Writes the readable name of symbol `raw` to `text`. False when there is none but `raw`: it is not
- * mangled, malformed or beyond a limit. One thread at a time.
+ * Writes the readable name of symbol `raw` to `text`. False if there is no other name than `raw`:
+ * it is not mangled, malformed or beyond a limit. One thread at a time.
  */
 bool demangle(const char *raw, char text[DEMANGLE_OUT_BYTES]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * environment.h: what a program of ours gets of the environment of the one that starts it. A shell
- * of root's holds keys, passwords and sockets; the consumer parses hostile files.
+ * environment.h: selects the environment variables that our programs pass to the programs that they
+ * start. The environment of a root shell holds keys, passwords and sockets; the consumer parses
+ * hostile files.
  */
 #ifndef TROCAR_SHARED_TOOLS_ENVIRONMENT_H
 #define TROCAR_SHARED_TOOLS_ENVIRONMENT_H
@@ -10,8 +11,8 @@
 
 /*
  * Fills `small` with the variables of `all`, NULL at its end, that our programs read: PATH, LANG,
- * TERM, and those of a passed socket (sd_listen_fds(3)). The strings are those of `all`. Returns
- * `small`, NULL at its end.
+ * TERM, and those of a passed socket (sd_listen_fds(3)). The strings are borrowed from `all`.
+ * Returns `small`, NULL at its end.
  */
 char *const *environment_small(char *const *all, char *small[ENVIRONMENT_ROOM]);
 

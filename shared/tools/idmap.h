@@ -38,7 +38,7 @@ void *idmap_next(const struct idmap *m, size_t *i, uint64_t *ret_id);
 
 #define idmap_for_each(m, i, id, value) for (size_t i = 0; ((value) = idmap_next((m), &i, &(id)));)
 
-/* Returns a hash of a text as a key, never 0. Foreign texts can be made to collide. */
+/* Returns a hash of a text as a key, never 0. An attacker can make texts that collide. */
 uint64_t idmap_text_key(const char *text);
 
 #endif

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Reads `path` (relative to `dir_fd`, AT_FDCWD for none) whole into a new buffer with a NUL after
- * the text, which the caller frees. Opens with O_CLOEXEC|O_NOCTTY. 0; -EFBIG when the file is
- * longer than max_bytes; -errno of open(2) and read(2).
+ * Reads `path` (relative to `dir_fd`, AT_FDCWD: to the current directory) whole into a new buffer
+ * with a NUL after the text, which the caller frees. Opens with O_CLOEXEC|O_NOCTTY. 0; -EFBIG when
+ * the file is longer than max_bytes; -errno of open(2) and read(2).
  */
 int io_read_file(int dir_fd, const char *path, size_t max_bytes, char **ret_data,
 		 size_t *ret_bytes);
@@ -17,7 +17,7 @@ int io_read_file(int dir_fd, const char *path, size_t max_bytes, char **ret_data
 /* Reads from `fd` until its end, as io_read_file. */
 int io_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_bytes);
 
-/* Writes all of `data`, with as many write(2) calls as that takes. 0 or -errno. */
+/* Writes all of `data`, by as many write(2) calls as needed. 0 or -errno. */
 int io_write_full(int fd, const void *data, size_t bytes);
 
 #endif

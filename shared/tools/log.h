@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * log.h: writes messages for people to stderr, one line each. Only the programs log; shared/ and
- * policy/ return errors. With log_journal(true) each line starts with sd-daemon(3)'s "<N>"
- * priority.
+ * log.h: writes messages for people to stderr, one line each. Only the programs log; functions of
+ * shared/ and policy/ return errors. With log_journal(true) each line starts with sd-daemon(3)'s
+ * "<N>" priority.
  */
 #ifndef TROCAR_SHARED_TOOLS_LOG_H
 #define TROCAR_SHARED_TOOLS_LOG_H

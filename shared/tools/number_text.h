@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* number_text.h: numbers for sentences: no exponent, and no unit in which they are 0. */
+/* number_text.h: numbers for sentences: without exponent, and in a unit in which they are not 0. */
 #ifndef TROCAR_SHARED_TOOLS_NUMBER_TEXT_H
 #define TROCAR_SHARED_TOOLS_NUMBER_TEXT_H
 
@@ -8,8 +8,8 @@
 #define NUMBER_TEXT_BYTES 32
 
 /*
- * Writes a number that is not negative with so many significant digits, at most 4, and all digits
- * before the point: "0.45", "12.5", "1833". Returns `text`.
+ * Writes a non-negative number with `digits` significant digits, at most 4, and all digits before
+ * the point: "0.45", "12.5", "1833". Returns `text`.
  */
 const char *number_text(double number, int digits, char text[NUMBER_TEXT_BYTES]);
 

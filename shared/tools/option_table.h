@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * option_table.h: parses the command lines of trocar-loader, trocar-consumer and trocar. Each
- * program has one constant table of its options, from which this file parses and prints the help. A
- * value is in the same argument ("--hz=97") or in the next ("--hz 97"). When an option is given
- * twice, the last value counts, unless its row has `times`.
+ * program has one constant table of its options, which this file uses to parse and to print the
+ * help. A value is in the same argument ("--hz=97") or in the next ("--hz 97"). If an option is
+ * given twice, the last value counts, unless its row has `times`.
  */
 #ifndef TROCAR_SHARED_TOOLS_OPTION_TABLE_H
 #define TROCAR_SHARED_TOOLS_OPTION_TABLE_H
@@ -17,7 +17,7 @@
 #define OPTION_TABLE_TIMES_MAX	 32
 #define OPTION_TABLE_WORDS_MAX	 258
 
-/* The type of the member at a row's offset, and the values that it takes. */
+/* The type of the member at a row's offset, and its valid values. */
 enum option_type {
 	OPTION_TYPE_SET,    /* bool, true when given; no value */
 	OPTION_TYPE_CLEAR,  /* bool, false when given; no value */
@@ -62,7 +62,7 @@ struct option_list {
 struct option_words {
 	const char *items[OPTION_TABLE_WORDS_MAX];
 	unsigned int count;
-	unsigned int before; /* of them stand before "--"; without one: all */
+	unsigned int before; /* words before "--"; without a "--": all */
 };
 
 struct option_table {
@@ -74,9 +74,9 @@ struct option_table {
 /*
  * Sets the members that the rows of `users` name in `options` to their defaults, then to the values
  * in argv[0] to argv[argc - 1]. Texts are borrowed from argv and from the rows. Adds arguments that
- * are not options to `words`, which is empty at first; after "--" all arguments go there. Where
- * `words` is NULL such arguments are refused. 0; -EINVAL with one line in `fault` that has the
- * fault and the right form, and with undefined contents of `options` and `words`.
+ * are not options to `words`, which is empty at first; after "--" all arguments are added there. If
+ * `words` is NULL such arguments are refused. 0; -EINVAL: `fault` is one line with the fault and
+ * the right form, and the contents of `options` and `words` are undefined.
  */
 int option_table_parse(const struct option_table *table, uint64_t users, int argc,
 		       char *const argv[], void *options, struct option_words *words,

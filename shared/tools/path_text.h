@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* path_text.h: paths that are too long for their place, cut in the middle. Pure. */
+/* path_text.h: cuts paths that are too long in the middle. Pure. */
 #ifndef TROCAR_SHARED_TOOLS_PATH_TEXT_H
 #define TROCAR_SHARED_TOOLS_PATH_TEXT_H
 
 #include <stddef.h>
 
-#define PATH_TEXT_LEAST                                                           \
-	48 /* bytes of room: less has none for both ends and what is said between \
-	    */
+#define PATH_TEXT_LEAST 48 /* bytes: space for both ends and the number between */
 
 /*
- * Writes the path, NUL-terminated, into `to`, of `space` bytes (PATH_TEXT_LEAST at least). A longer
- * one keeps a third of that at its begin and the rest at its end, from one name to another where
- * names are not too long, and never a part of a UTF-8 sequence; between them stands how much is
- * left out: "/srv/[1200 bytes]/base/16384". Returns how many bytes are left out.
+ * Writes the path, NUL-terminated, into `to`, of `space` bytes (at least PATH_TEXT_LEAST). A longer
+ * path keeps a third of `space` at its begin and the rest at its end. It is cut between names if
+ * these are not too long, and never within a UTF-8 sequence. Between the two parts is the number of
+ * omitted bytes: "/srv/[1200 bytes]/base/16384". Returns the number of omitted bytes.
  */
 size_t path_text_cut(const char *path, size_t bytes, char *to, size_t space);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reason_text.h: the text that a request for a session has as its reason: an alert, a probe, a
- * person. It stands in lines that people read, so it holds no control characters.
+ * reason_text.h: checks the reason in a request for a session: an alert, a probe, a person. The
+ * reason appears in lines that people read, so it has no control characters.
  */
 #ifndef TROCAR_SHARED_TOOLS_REASON_TEXT_H
 #define TROCAR_SHARED_TOOLS_REASON_TEXT_H
@@ -11,12 +11,12 @@
 
 #define REASON_TEXT_BYTES 201 /* with its NUL */
 
-/* What such a text must be, behind "must be" or "want". */
+/* The right form of a reason, for a message after "must be" or "want". */
 #define REASON_TEXT_RIGHT "1 to 200 bytes of UTF-8 without control characters"
 
 /*
- * Returns whether `bytes` bytes, which need no NUL behind them, are such a text. Control characters
- * are those of utf8_is_control.
+ * Returns whether `bytes` bytes, which need no NUL after them, are a valid reason. Control
+ * characters are those of utf8_is_control.
  */
 bool reason_text_is_right(const char *text, size_t bytes);
 

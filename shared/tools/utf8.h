@@ -9,7 +9,7 @@
 
 /*
  * Returns the bytes of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0: there
- * is none.
+ * is no such sequence.
  */
 size_t utf8_sequence(const char *text, size_t bytes);
 
@@ -26,7 +26,7 @@ bool utf8_is_text(const char *text, size_t bytes, size_t *ret_offset);
  */
 bool utf8_is_control(const char *sequence, size_t bytes, uint32_t *ret_code);
 
-/* Writes a code point (at most U+10FFFF, not a surrogate) in 1 to 4 bytes; returns how many. */
+/* Writes a code point (at most U+10FFFF, not a surrogate) as 1 to 4 bytes; returns their number. */
 size_t utf8_write(char *room, uint32_t code);
 
 #endif
