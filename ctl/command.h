@@ -7,7 +7,10 @@
 
 #include "ctl/cli/command_exit.h"
 
-/* Runs the command line; results go to `out`, words of failure to `err`. enum command_exit. */
+/*
+ * Runs the command line; results go to `out`, messages about failures to `err`. Returns enum
+ * command_exit.
+ */
 int command_main(int argc, char *argv[], FILE *out, FILE *err);
 
 #endif

@@ -6,10 +6,10 @@
 enum command_exit {
 	COMMAND_FINE = 0,
 	COMMAND_FAILED = 1,	 /* the agent refused, or a file could not be read */
-	COMMAND_USAGE = 2,	 /* the command line */
+	COMMAND_USAGE = 2,	 /* the command line is wrong */
 	COMMAND_UNREACHABLE = 3, /* no agent at the socket, or no answer from it */
-	COMMAND_HELD = 4,	 /* the agent began no session: cooldown, budget, one runs */
-	/* capture --wait: the worst verdict of its sessions, the worse the larger */
+	COMMAND_HELD = 4, /* the agent began no session: cooldown, budget, or a session runs */
+	/* capture --wait: the worst verdict of its sessions; a larger value is worse */
 	COMMAND_PARTIAL = 5,
 	COMMAND_INCONCLUSIVE = 6,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* options.h: the command line of `trocar`, without the meaning of its words. */
+/* options.h: parses the command line of `trocar`; the commands interpret the values. */
 #ifndef TROCAR_CTL_CLI_OPTIONS_H
 #define TROCAR_CTL_CLI_OPTIONS_H
 
@@ -9,11 +9,11 @@
 
 #include "shared/tools/option_table.h"
 
-#define OPTIONS_SOCKET	 "/run/trocar/control.sock" /* without --socket and $TROCAR_SOCKET */
+#define OPTIONS_SOCKET	 "/run/trocar/control.sock" /* the default; see also $TROCAR_SOCKET */
 #define OPTIONS_DIRS_MAX 16
 #define OPTIONS_PID_MAX	 4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
 
-/* A command selects its options by these. */
+/* The options of `trocar`; a command selects its options by these. */
 enum option {
 	OPTION_JSON,
 	OPTION_SOCKET,
@@ -59,19 +59,21 @@ enum option {
 
 #define OPTION_BIT(option) (1ULL << (option))
 
-/* Options of every command, and of those that ask the agent. */
+/* Options of every command, and of every command that calls the agent. */
 #define OPTIONS_HELP   (OPTION_BIT(OPTION_HELP) | OPTION_BIT(OPTION_VERSION))
 #define OPTIONS_COMMON (OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP)
 #define OPTIONS_ALL    UINT64_MAX
 
-/* What selects lines of an event file. */
+/* Options that select lines of an event file. */
 #define OPTIONS_SELECT                                                                      \
 	(OPTION_BIT(OPTION_SESSION) | OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | \
 	 OPTION_BIT(OPTION_SIGNAL) | OPTION_BIT(OPTION_PHASE) | OPTION_BIT(OPTION_PID) |    \
 	 OPTION_BIT(OPTION_COMM) | OPTION_BIT(OPTION_SINCE) | OPTION_BIT(OPTION_UNTIL) |    \
 	 OPTION_BIT(OPTION_MEMORY_MIB) | OPTION_BIT(OPTION_ALL) | OPTION_BIT(OPTION_HOST))
 
-/* What is read in place of a file: the last session, of the agent, or the journal. */
+/*
+ * Options that select an input instead of a file: the last session, from the agent, or the journal.
+ */
 #define OPTIONS_PLACE \
 	(OPTION_BIT(OPTION_LAST) | OPTION_BIT(OPTION_SOCKET) | OPTION_BIT(OPTION_JOURNAL))
 
@@ -89,14 +91,14 @@ struct options {
 };
 
 /*
- * Parses the arguments behind the program's name, of which the options in `bits` are taken, options
- * and words in any order; "--" ends the options. 0; -EINVAL after one line on `err` with the fault,
- * after the word `command` where it is not NULL.
+ * Parses the arguments after the program's name. Accepts the options in `bits`; options and words
+ * may be in any order; "--" ends the options. 0; -EINVAL: one line with the fault was printed on
+ * `err`, after the word `command` if that is not NULL.
  */
 int options_parse(const char *command, uint64_t bits, int argc, char *const argv[], FILE *out,
 		  FILE *err, struct options *ret_options);
 
-/* All options, for callers that list them. */
+/* Returns all options, for callers that list them. */
 const struct option_table *options_table(void);
 
 /* Prints the options of the set `bits`, one per line. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.h: what each command does: asks the agent and shows its answer. `arguments` are the words
- * after the command's own, as many as its row in command.c has. All return enum command_exit.
+ * calls.h: the commands that send a request to the agent and print its answer. `arguments` are the
+ * words after the command's own words, as many as in its row in command.c. All return enum
+ * command_exit.
  */
 #ifndef TROCAR_CTL_CLIENT_CALLS_H
 #define TROCAR_CTL_CLIENT_CALLS_H
@@ -16,26 +17,28 @@ int calls_watches(const struct options *options, const char *const *arguments);
 int calls_sessions(const struct options *options, const char *const *arguments);
 int calls_version(const struct options *options, const char *const *arguments);
 
-/* The socket that the command line or the environment names. */
+/* Returns the path of the socket from the command line or the environment. */
 const char *calls_socket(const struct options *options);
 
 /*
- * Reads a rules file, "-" for standard input. On COMMAND_FINE the text is the caller's; else it has
- * printed the fault.
+ * Reads a rules file, "-" for standard input. On COMMAND_FINE the caller owns the text; else the
+ * fault was printed.
  */
 int calls_read_rules(const struct options *options, const char *file, char **ret_text,
 		     size_t *ret_bytes);
 
-/* Whether client_open's error means: there is no agent, or none that the caller may ask. */
+/*
+ * Returns whether client_open's error means that no agent runs, or none that the caller may access.
+ */
 bool calls_is_absent(int error);
 
 /*
- * A new text without newline: where no agent is, the reason, and the thing to check. NULL: no
- * memory.
+ * Returns a new text without newline: the socket without an agent, the reason, and the thing to
+ * check. NULL: no memory.
  */
 char *calls_absence(const struct options *options, int error);
 
-/* Says why there is no answer: one line, with the thing to check. Returns enum command_exit. */
+/* Prints why there is no answer: one line, with the thing to check. Returns enum command_exit. */
 int calls_explain(const struct options *options, int error);
 
 /* Prints a node of the answer as one line of JSON. */
@@ -43,8 +46,8 @@ void calls_print_json(const struct options *options, const struct client_answer 
 		      const struct json_node *node);
 
 /*
- * Says why the agent refused: its answer has an error. Returns COMMAND_HELD when it held a session
- * back, else COMMAND_FAILED.
+ * Prints why the agent refused, for an answer with an error. Returns COMMAND_HELD if the agent held
+ * a session back, else COMMAND_FAILED.
  */
 int calls_refused(const struct options *options, const struct client_answer *answer);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loader_check.h: `trocar check` is the loader's verb `check`: what a load needs is known there,
- * and tried under the loader's own capabilities and system-call filter.
+ * loader_check.h: `trocar check` runs the loader's verb `check`: the loader knows the requirements
+ * of a load, and tests them under its own capabilities and system-call filter.
  */
 #ifndef TROCAR_CTL_CLIENT_LOADER_CHECK_H
 #define TROCAR_CTL_CLIENT_LOADER_CHECK_H
@@ -10,8 +10,8 @@
 
 /*
  * Runs `trocar-loader check` (programs.h finds it) and prints its output on options->out; its
- * messages go to stderr. Nothing may be confined before. Returns an enum command_exit:
- * COMMAND_FAILED also where something required is missing.
+ * messages go to stderr. Call it before confine_now. Returns an enum command_exit: COMMAND_FAILED
+ * also if a required part is missing.
  */
 int loader_check_call(const struct options *options, const char *const *arguments);
 

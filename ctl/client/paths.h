@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* paths.h: members of an answer by their path, "pressure.cpu.some_total_us". */
+/* paths.h: finds members of an answer by their path: "pressure.cpu.some_total_us". */
 #ifndef TROCAR_CTL_CLIENT_PATHS_H
 #define TROCAR_CTL_CLIENT_PATHS_H
 
@@ -7,10 +7,10 @@
 
 #include "shared/json/json_node.h"
 
-/* Returns the last part of a path; NULL where it leads nowhere, or to null. */
+/* Returns the member at the path; NULL if there is none, or if it is null. */
 const struct json_node *paths_get(const struct json_node *object, const char *path);
 
-/* Returns the number there; 0 where there is none. */
+/* Returns the number at the path; 0 if there is none. */
 uint64_t paths_number(const struct json_node *object, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* profile.h: the command that captures now, waits, and prints folded stacks. */
+/* profile.h: the command that captures at once, waits, and prints folded stacks. */
 #ifndef TROCAR_CTL_CLIENT_PROFILE_H
 #define TROCAR_CTL_CLIENT_PROFILE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * profile_command.h: runs a command in a cgroup of its own, for a caller that captures that cgroup.
- * Three processes: this one, the command, and the one that asks the agent, which may do little else
- * from its first answer on (confine.h).
+ * profile_command.h: runs a command in a new cgroup, for a caller that captures that cgroup. There
+ * are three processes: this one, the command, and a process that calls the agent and gives up all
+ * other rights before its first answer (confine.h).
  */
 #ifndef TROCAR_CTL_CLIENT_PROFILE_COMMAND_H
 #define TROCAR_CTL_CLIENT_PROFILE_COMMAND_H
@@ -10,8 +10,8 @@
 #include "ctl/cli/options.h"
 
 /*
- * Captures `cgroup` (a path below the cgroup2 mount), in which the file `program` is to run, until
- * SIGTERM, and prints; writes a byte to `started_fd` once the session runs. Returns enum
+ * Captures `cgroup` (a path below the cgroup2 mount), in which the file `program` will run, until
+ * SIGTERM, and prints the result; writes a byte to `started_fd` once the session runs. Returns enum
  * command_exit.
  */
 typedef int (*profile_command_capture)(const struct options *options, const char *cgroup,
@@ -19,7 +19,7 @@ typedef int (*profile_command_capture)(const struct options *options, const char
 
 /*
  * Runs `command` (NULL ends it) with its output on standard error while `capture` runs. Returns the
- * value of `capture`, or COMMAND_FAILED after printing why it could not be run.
+ * value of `capture`, or COMMAND_FAILED after printing why the command could not be run.
  */
 int profile_command_run(const struct options *options, const char *const *command,
 			profile_command_capture capture);

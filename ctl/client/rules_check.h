@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rules_check.h: the command `rules check`: reads a rules file with the agent's own parser, and
- * asks the agent, where there is one, only for the rules' matches. Returns enum command_exit.
+ * requests only the rules' matches from the agent, if one runs. Returns enum command_exit.
  */
 #ifndef TROCAR_CTL_CLIENT_RULES_CHECK_H
 #define TROCAR_CTL_CLIENT_RULES_CHECK_H

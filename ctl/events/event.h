@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * event.h: one event line (docs/events.md) read into the data of the pictures. Texts point into the
- * line. What a later version adds is passed over.
+ * event.h: reads one event line (docs/events.md) into a struct. Texts point into the line. Keys
+ * that a later version adds are skipped.
  */
 #ifndef TROCAR_CTL_EVENTS_EVENT_H
 #define TROCAR_CTL_EVENTS_EVENT_H
@@ -30,9 +30,9 @@ struct event {
 	/* of stack lines */
 	struct json_text signal, phase, comm, exe, quality, stack_id, state, wait;
 	uint64_t pid, start_ns, threads, count, weight_ns, part, parts;
-	bool frames;	/* there were some */
-	bool idle;	/* a thread that waits has nothing to do */
-	bool condition; /* it waits on a condition variable */
+	bool frames;	/* the line has frames */
+	bool idle;	/* the waiting thread has nothing to do */
+	bool condition; /* the thread waits on a condition variable */
 	/* of session lines */
 	uint64_t duration_ms, pre_ms, onset_ms, hz;
 	struct json_text headline, verdict;
@@ -42,16 +42,16 @@ struct event {
 	struct json_text code; /* of errors */
 };
 
-/* Why a line is none. */
+/* Why a line is not an event line. */
 struct event_fault {
-	const char *fault;    /* static: what would be right */
+	const char *fault;    /* static: the right form */
 	size_t at;	      /* byte of the line, from 0 */
-	struct json_text key; /* the owner of the value; data NULL: none */
+	struct json_text key; /* the key of the value; data NULL: none */
 };
 
 /*
- * Called for the frames of a stack line: reads the array, or passes over it. `event` has the
- * members before it in the line.
+ * Called for the frames of a stack line: reads the array, or skips it. `event` has the members that
+ * precede it in the line.
  */
 typedef bool (*event_frames_call)(void *context, struct json_reader *json,
 				  const struct event *event);
@@ -63,22 +63,22 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 /* One frame of a stack line. */
 struct event_frame {
 	struct json_text fn, raw, module, build_id, kind, why;
-	struct json_text file; /* its source */
-	uint64_t offset, line; /* line: in the source, 0 without */
+	struct json_text file; /* its source file */
+	uint64_t offset, line; /* line: in the source file, 0: not known */
 	bool has_offset;
-	bool exact; /* offset is of the instruction to run next, also behind the leaf */
+	bool exact; /* offset is that of the next instruction, also after the leaf */
 };
 
-/* Reads one frame at `json`. False at a fault. */
+/* Reads one frame at `json`. False: fault. */
 bool event_frame(struct json_reader *json, struct event_frame *ret_frame);
 
 /*
- * RFC 3339 in UTC ("2026-11-21T15:59:03.098Z") to ns since the epoch; also its beginning, down to
- * the date. 0 or -EINVAL.
+ * Parses RFC 3339 in UTC ("2026-11-21T15:59:03.098Z") to ns since the epoch; also a beginning of
+ * such a text, down to the date. 0 or -EINVAL.
  */
 int event_time(const char *text, size_t bytes, uint64_t *ret_ns);
 
-/* Whether a text is these characters; texts with escapes are none. */
+/* Returns whether a text is exactly `word`; false for a text with escapes. */
 bool event_is(const struct json_text *text, const char *word);
 
 #endif

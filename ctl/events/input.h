@@ -14,7 +14,7 @@ struct input_file {
 	const char *name; /* borrowed */
 	int fd;
 	uint64_t bytes;	   /* 0: not known */
-	uint64_t first_ns; /* when its first event was; UINT64_MAX: not known */
+	uint64_t first_ns; /* time of its first event; UINT64_MAX: not known */
 };
 
 struct input {
@@ -23,7 +23,7 @@ struct input {
 	struct select select;
 	struct store store;
 	struct reader reader;
-	uint32_t left; /* sessions that are selected and not shown, without --all */
+	uint32_t left; /* selected sessions that are not shown, because --all is not given */
 };
 
 /*
@@ -34,16 +34,16 @@ struct input {
  */
 int input_read(const struct options *options, const char *const *files, struct input *ret_input);
 
-/* The same for a command that prints the number of other sessions itself. */
+/* As input_read, for a command that prints the number of other sessions itself. */
 int input_read_sessions(const struct options *options, const char *const *files,
 			struct input *ret_input);
 
 /*
- * The same for a command that adds stacks up: without --signal only the stacks of oncpu are read,
- * because time on a CPU and time of waiting do not add up. COMMAND_FAILED after printing on the
- * options' `err` that no stack is selected, and the sessions of the file; a session in which no
- * thread ran has an empty picture, with a message on `err`. With `apart` two files are compared:
- * each has its own bit, and its own session.
+ * As input_read, for a command that adds up stacks: without --signal it reads only the stacks of
+ * oncpu, because CPU time and waiting time cannot be added up. COMMAND_FAILED: no stack is
+ * selected; this and the sessions of the file were printed on the options' `err`. A session in
+ * which no thread ran gives an empty picture, with a message on `err`. With `apart` two files are
+ * compared: each has its own bit, and its own session.
  */
 int input_read_stacks(const struct options *options, const char *const *files, bool apart,
 		      struct input *ret_input);
@@ -51,18 +51,21 @@ int input_read_stacks(const struct options *options, const char *const *files, b
 void input_done(struct input *input);
 
 /*
- * COMMAND_FAILED after printing on the options' `err` that no stack is selected, and the stacks of
- * the file; else 0.
+ * Returns 0, or COMMAND_FAILED if no stack is selected; this and the stacks of the file were then
+ * printed on the options' `err`.
  */
 int input_need_stacks(const struct options *options, const struct input *input);
 
-/* Says on the options' `out` how many sessions are left, as the last line of a text. */
+/* Prints on the options' `out` how many sessions are not shown, as the last line of a text. */
 void input_say_left(const struct options *options, const struct input *input);
 
-/* What a command ends with that has done its work: COMMAND_FAILED when lines were faulty. */
+/* Returns the exit status of a finished command: COMMAND_FAILED if lines were faulty. */
 int input_status(const struct input *input);
 
-/* Says on the options' `err` why it cannot go on: memory, or the budget. Returns COMMAND_FAILED. */
+/*
+ * Prints on the options' `err` why the command cannot continue: memory, or the budget. Returns
+ * COMMAND_FAILED.
+ */
 int input_fail(const struct options *options, const struct input *input, int error);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pool.h: things that are kept once: byte strings (names, frames, stacks, any key without padding)
- * get a number from 0 on, the same bytes the same number. What pools hold is counted against one
- * budget, so that a file without end is refused with a number and not by the machine.
+ * pool.h: stores byte strings once each (names, frames, stacks, any key without padding). Each gets
+ * a number, from 0 on; equal bytes get the same number. The memory of pools counts against one
+ * budget, so that an endless file is refused at a known limit, before the machine runs out of
+ * memory.
  */
 #ifndef TROCAR_CTL_EVENTS_POOL_H
 #define TROCAR_CTL_EVENTS_POOL_H
@@ -17,10 +18,10 @@ struct pool_budget {
 struct pool_item {
 	uint64_t offset; /* in data */
 	uint32_t bytes;
-	uint32_t hash; /* its upper half */
+	uint32_t hash; /* upper half of the hash */
 };
 
-/* The hash stands here too: what is another's is seen without going there. */
+/* The hash is also here, so that a lookup rejects another item without reading it. */
 struct pool_place {
 	uint32_t item; /* + 1; 0: free */
 	uint32_t hash;
@@ -40,30 +41,37 @@ struct pool {
 void pool_init(struct pool *p, struct pool_budget *budget);
 void pool_done(struct pool *p);
 
-/* The number of these bytes, which are copied when they are new. 0, -ENOMEM, -ENOSPC: the budget.
+/*
+ * Finds the number of these bytes, and copies them if they are new. 0, -ENOMEM, -ENOSPC: the budget
+ * is used up.
  */
 int pool_put(struct pool *p, const void *data, size_t bytes, uint32_t *ret_number);
 
-/* Whether these bytes are there: 0 and their number, or -ENOENT. */
+/* Finds the number of these bytes. 0, or -ENOENT. */
 int pool_find(const struct pool *p, const void *data, size_t bytes, uint32_t *ret_number);
 
-/* The bytes of a number, 8-byte aligned, with a NUL behind; until the next pool_put. */
+/*
+ * Returns the bytes of a number, 8-byte aligned, with a NUL after them; valid until the next
+ * pool_put.
+ */
 const void *pool_get(const struct pool *p, uint32_t number, size_t *ret_bytes);
 
-/* A string of the pool, for those without NUL inside. */
+/* Returns a string of the pool; only for bytes without a NUL inside. */
 const char *pool_text(const struct pool *p, uint32_t number);
 
 /*
- * Makes an array of `*space` elements of `each` bytes hold at least `count`, the new ones zeroed.
- * 0, -ENOMEM, -ENOSPC.
+ * Grows an array of `*space` elements of `each` bytes to at least `count` elements, the new ones
+ * zeroed. 0, -ENOMEM, -ENOSPC.
  */
 int pool_grow(struct pool_budget *budget, void **array, uint32_t *space, uint32_t count,
 	      size_t each);
 
-/* A hash that the author of the bytes cannot foresee. */
+/* Returns a hash that the author of the bytes cannot predict. */
 uint64_t pool_hash(const void *data, size_t bytes);
 
-/* Takes its seed from the kernel, once; to be called before the first foreign byte. */
+/*
+ * Reads the seed of the hash from the kernel, once. Call it before the first foreign byte is read.
+ */
 void pool_seed(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * progress.h: how far the reading of files is, on one line of a terminal, once it takes longer than
- * a second. Elsewhere nothing is printed.
+ * progress.h: prints the progress of reading files on one line of a terminal, once it takes longer
+ * than a second. Without a terminal nothing is printed.
  */
 #ifndef TROCAR_CTL_EVENTS_PROGRESS_H
 #define TROCAR_CTL_EVENTS_PROGRESS_H
@@ -11,23 +11,23 @@
 #include <stdio.h>
 
 struct progress {
-	FILE *err;	       /* borrowed; NULL: no terminal */
+	FILE *err;	       /* borrowed; NULL: not a terminal */
 	uint64_t all_bytes;    /* of all files; 0: not known */
-	uint64_t before_bytes; /* of those that are read */
+	uint64_t before_bytes; /* of the files already read */
 	uint64_t began_ns, said_ns;
 	bool said;
 };
 
-/* Begins now; `err` decides whether it is a terminal. */
+/* Begins now; prints only if `err` is a terminal. */
 void progress_init(struct progress *p, FILE *err, uint64_t all_bytes);
 
-/* Prints the number of bytes read of the present file, unless it was printed a moment ago. */
+/* Prints the number of bytes read of the current file, unless it was printed a moment ago. */
 void progress_say(struct progress *p, uint64_t file_bytes);
 
-/* A file of so many bytes is read. */
+/* Ends the current file, of which `file_bytes` bytes were read. */
 void progress_next(struct progress *p, uint64_t file_bytes);
 
-/* Takes the line away. */
+/* Erases the line. */
 void progress_done(struct progress *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unpack.h: the bytes of a file as they were before gzip or zstd, identified by its first bytes and
- * not by its name (RFC 1952, RFC 8878). Several compressed parts, one behind the other, are one.
- * What comes is foreign: memory is bounded by UNPACK_WINDOW_BYTES, the output by UNPACK_RATIO.
+ * unpack.h: reads a file and decompresses gzip and zstd, which it detects by the first bytes, not
+ * by the name (RFC 1952, RFC 8878). Several compressed parts, one after the other, are read as one.
+ * The input is foreign: UNPACK_WINDOW_BYTES bounds the memory, UNPACK_RATIO the output.
  */
 #ifndef TROCAR_CTL_EVENTS_UNPACK_H
 #define TROCAR_CTL_EVENTS_UNPACK_H
@@ -13,13 +13,13 @@
 #include <sys/types.h>
 
 #define UNPACK_PACKED_BYTES (128u << 10) /* read at a time */
-#define UNPACK_WINDOW_LOG   27		 /* of zstd: frames that look back further are refused */
+#define UNPACK_WINDOW_LOG   27		 /* of zstd: frames with a larger window are refused */
 #define UNPACK_WINDOW_BYTES (1u << UNPACK_WINDOW_LOG)
 
 /*
- * A file that becomes so many times longer, and has come to UNPACK_FREE_BYTES, is made to fill
- * memory or time: event lines of one session, again and again, become 162 times longer at most
- * (zstd -19 --long).
+ * A file that grows by more than UNPACK_RATIO, and to more than UNPACK_FREE_BYTES, is an attack on
+ * memory or time: event lines of one session, repeated, grow by 162 times at most (zstd -19
+ * --long).
  */
 #define UNPACK_RATIO	  1000u
 #define UNPACK_FREE_BYTES (64ULL << 20)
@@ -34,13 +34,13 @@ enum unpack_form {
 struct unpack {
 	int fd; /* borrowed */
 	enum unpack_form form;
-	unsigned char *data; /* as read: [at, bytes) is not taken yet */
+	unsigned char *data; /* as read: [at, bytes) is not consumed yet */
 	size_t at, bytes;
 	void *stream;	     /* z_stream or ZSTD_DStream */
 	uint64_t read_bytes; /* from the descriptor */
 	uint64_t given_bytes;
 	bool end;     /* of the descriptor */
-	bool between; /* no compressed part is begun that is not over */
+	bool between; /* no compressed part is unfinished */
 };
 
 /* 0 or -ENOMEM. Release with unpack_done. */
@@ -48,13 +48,14 @@ int unpack_init(struct unpack *u, int fd);
 void unpack_done(struct unpack *u);
 
 /*
- * As read(2), which it waits as long as: how many bytes came, 0 at the end. -EBADMSG: the file is
- * damaged; -ENODATA: it ends early (as one that is still being written); -EFBIG: see UNPACK_RATIO;
- * -ENOMEM, also where its window is larger than UNPACK_WINDOW_BYTES; else the -errno of read(2).
+ * Reads up to `bytes` bytes, and may block as read(2) does. Returns their number, 0 at the end.
+ * -EBADMSG: the file is damaged; -ENODATA: it ends early (for example, because it is still being
+ * written); -EFBIG: see UNPACK_RATIO; -ENOMEM, also if its window is larger than
+ * UNPACK_WINDOW_BYTES; else the -errno of read(2).
  */
 ssize_t unpack_read(struct unpack *u, void *data, size_t bytes);
 
-/* Why unpack_read failed, for a person. */
+/* Returns why unpack_read failed, as text for a person. */
 const char *unpack_error(int error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwrap.h: where in a line of a log the event is. Log pipelines put something before it (a time
- * and a name, as syslog, kubectl and container runtimes do), or make it a string in an object of
- * their own (journalctl -o json, Docker's json-file, Fluent Bit, Vector).
+ * unwrap.h: finds the event in a line of a log. Log pipelines put a prefix before it (a time and a
+ * name: syslog, kubectl, container runtimes), or put it as a string into their own object
+ * (journalctl -o json, Docker's json-file, Fluent Bit, Vector).
  */
 #ifndef TROCAR_CTL_EVENTS_UNWRAP_H
 #define TROCAR_CTL_EVENTS_UNWRAP_H
@@ -11,19 +11,19 @@
 #include <stddef.h>
 
 enum unwrap_what {
-	UNWRAP_NOTHING,	 /* no event line: a message of another program, an empty line */
+	UNWRAP_NOTHING,	 /* not an event line: a message of another program, an empty line */
 	UNWRAP_EVENT,	 /* an event, or the rest of one */
-	UNWRAP_LEFT_OUT, /* journalctl left the message out, because it is long: it needs -a */
+	UNWRAP_LEFT_OUT, /* journalctl omitted the message, because it is long: needs -a */
 };
 
 struct unwrap {
-	char *text; /* an event with escaped quotes */
+	char *text; /* buffer for an event whose quotes were escaped */
 };
 
 struct unwrapped {
 	const char *text; /* in the line, or in struct unwrap until the next call */
 	size_t bytes;
-	size_t column; /* of the line, where it begins; 0 where its quotes were escaped */
+	size_t column; /* where it begins in the line; 0 if its quotes were escaped */
 };
 
 /* 0 or -ENOMEM. Release with unwrap_done. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* when.h: points in time as a person writes them. */
+/* when.h: parses points in time as a person writes them. */
 #ifndef TROCAR_CTL_EVENTS_WHEN_H
 #define TROCAR_CTL_EVENTS_WHEN_H
 
@@ -10,9 +10,9 @@
 	"time, or 2026-11-21T15:59:03Z of UTC; also the beginning of such a time"
 
 /*
- * A point in time, `now_ns` being now (ns since the epoch, as the result): the forms of WHEN_RIGHT.
- * A time of day alone is today's. Without a Z or an offset from UTC (+02:00) a time is local: the
- * first call reads the time zone. 0 or -EINVAL.
+ * Parses a point in time in a form of WHEN_RIGHT. `now_ns` is the present; it and the result are ns
+ * since the epoch. A time of day alone is a time of today. Without a Z or an offset from UTC
+ * (+02:00) a time is local: the first call reads the time zone. 0 or -EINVAL.
  */
 int when_parse(const char *text, uint64_t now_ns, uint64_t *ret_ns);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* folded.h: one line per distinct stack, root first: what flamegraph.pl and speedscope read. */
+/*
+ * folded.h: prints one line per distinct stack, root first, as flamegraph.pl and speedscope read
+ * them.
+ */
 #ifndef TROCAR_CTL_RENDER_FOLDED_H
 #define TROCAR_CTL_RENDER_FOLDED_H
 
@@ -11,7 +14,7 @@ int folded_call(const struct options *options, const char *const *arguments);
 /* Prints a view. 0, -ENOMEM, -ENOSPC. */
 int folded_view(const struct options *options, struct view *view);
 
-/* Prints "a;b;c" of a node that is `depth` deep, without a line's end. */
+/* Prints "a;b;c", the path of a node at depth `depth`, without a newline. */
 void folded_path(const struct tree *tree, const struct labels *labels, uint32_t node,
 		 uint32_t depth, bool annotate, FILE *out);
 

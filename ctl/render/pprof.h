@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pprof.h: stacks as a gzipped profile.proto (github.com/google/pprof, proto/profile.proto), as `go
- * tool pprof`, speedscope and profile stores read it.
+ * pprof.h: writes stacks as a gzipped profile.proto (github.com/google/pprof, proto/profile.proto),
+ * for `go tool pprof`, speedscope and profile stores.
  */
 #ifndef TROCAR_CTL_RENDER_PPROF_H
 #define TROCAR_CTL_RENDER_PPROF_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * proto.h: writes the few forms of the Protocol Buffers wire format that profile.proto needs
- * (protobuf.dev/programming-guides/encoding), and a gzip stream to put them into. A whole library
- * for four forms would be the larger part.
+ * (protobuf.dev/programming-guides/encoding), and a gzip stream for them. A library would be larger
+ * than these four forms.
  */
 #ifndef TROCAR_CTL_RENDER_PROTO_H
 #define TROCAR_CTL_RENDER_PROTO_H
@@ -16,7 +16,7 @@
 struct proto {
 	uint8_t *data; /* owned; grows */
 	size_t bytes, space;
-	int error; /* the first: -ENOMEM */
+	int error; /* the first error: -ENOMEM */
 };
 
 void proto_done(struct proto *p);
@@ -24,17 +24,17 @@ void proto_done(struct proto *p);
 /* Forgets the message, keeps the memory. */
 void proto_reset(struct proto *p);
 
-/* One field; a reader takes a number 0 and an empty text for a missing field. */
+/* Append one field. A number 0 and an empty text are read as a missing field. */
 void proto_u64(struct proto *p, unsigned int field, uint64_t number);
 void proto_bytes(struct proto *p, unsigned int field, const void *data, size_t bytes);
 void proto_packed(struct proto *p, unsigned int field, const uint64_t *numbers, size_t n);
 void proto_message(struct proto *p, unsigned int field, const struct proto *message);
 
-/* RFC 1952. */
+/* A gzip stream (RFC 1952). */
 struct proto_gzip {
 	z_stream stream;
 	FILE *out;
-	int error; /* the first: -ENOMEM, -EIO */
+	int error; /* the first error: -ENOMEM, -EIO */
 };
 
 /* 0 or -ENOMEM; in every case release with proto_gzip_done, which also ends the stream. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* section.h: the heads and bars of the text report. */
+/* section.h: prints the heads and bars of the text report. */
 #ifndef TROCAR_CTL_RENDER_SECTION_H
 #define TROCAR_CTL_RENDER_SECTION_H
 
@@ -14,8 +14,8 @@ void section_head(FILE *out, const char *head, const char *format, ...)
 char *section_count(unsigned long long n, const char *one, const char *many);
 
 /*
- * Returns a new bar of `share` (0 to 1) of so many columns, at least a mark where there is any; ""
- * where it is not needed: the number next to it is enough. NULL: no memory.
+ * Returns a new bar for `share` (0 to 1) of `columns` columns, with at least a mark if the share is
+ * above 0; "" where no bar is needed, because the number is next to it. NULL: no memory.
  */
 char *section_bar(double share, unsigned int columns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* symptom.h: what was noticed, by which a session began, as a clause of a sentence. */
+/* symptom.h: prints the symptom that began a session, as a clause of a sentence. */
 #ifndef TROCAR_CTL_RENDER_SYMPTOM_H
 #define TROCAR_CTL_RENDER_SYMPTOM_H
 
@@ -9,7 +9,7 @@
 
 /*
  * Prints the reason of a line session.start, without a line end: "the kernel says that its tasks
- * stalled on io (some) for ...". Nothing for a reason that this version does not know.
+ * stalled on io (some) for ...". Prints nothing for a reason that this version does not know.
  */
 void symptom_put(const struct json_node *start, FILE *out);
 

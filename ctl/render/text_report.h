@@ -10,12 +10,12 @@
 int text_report_call(const struct options *options, const char *const *arguments);
 
 /*
- * Prints all sessions of the view's input that are selected, with at most `top` functions each; the
- * view shows other things afterwards. 0, -ENOMEM, -ENOSPC.
+ * Prints all selected sessions of the view's input, with at most `top` functions each. Changes the
+ * selection of the view. 0, -ENOMEM, -ENOSPC.
  */
 int text_report_write(struct view *view, uint64_t top, FILE *out);
 
-/* The same of one session, a number of the store, alone. */
+/* As text_report_write, for one session, a number of the store. */
 int text_report_write_one(struct view *view, uint32_t session, uint64_t top, FILE *out);
 
 #endif

@@ -9,14 +9,15 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints the threads that were waited for, each link indented by one step more than the one before.
- * Nothing where the session has no chain. 0 or -ENOMEM.
+ * Prints the wait chains, each link indented by one step more than the previous one. Prints nothing
+ * if the session has no chain. 0 or -ENOMEM.
  */
 int text_report_chains(const struct store *store, const struct store_session *session, FILE *out);
 
 /*
- * Prints the links of the chain of that number likewise, below the line `head`, the first one
- * behind `indent` blanks. Nothing where the session's lines here do not have it.
+ * Prints the links of the chain with that number in this form, below the line `head`, the first
+ * link after `indent` blanks. Prints nothing if the kept lines of the session do not have the
+ * chain.
  */
 int text_report_chains_one(const struct store *store, const struct store_session *session,
 			   uint64_t number, const char *head, unsigned int indent, FILE *out);

@@ -8,8 +8,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints the requests by disk and operation, and the other users of these disks. Nothing where the
- * session has none. 0 or -ENOMEM.
+ * Prints the requests by disk and operation, and the other users of these disks. Prints nothing if
+ * the session has no such requests. 0 or -ENOMEM.
  */
 int text_report_disks(const struct store *store, const struct store_session *session, FILE *out);
 

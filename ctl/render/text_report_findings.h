@@ -9,12 +9,12 @@
 #include "shared/json/json_node.h"
 
 /*
- * Prints the findings of the session's end: what each explains, and how much; and the usual remedy
- * for the first. Nothing where the session has none. 0 or -ENOMEM.
+ * Prints the findings in the session's end line: the time that each explains, and how much of it;
+ * and the usual remedy for the first. Prints nothing if the session has no findings. 0 or -ENOMEM.
  */
 int text_report_findings(const struct store *store, const struct store_session *session, FILE *out);
 
-/* Returns the usual remedy for a finding, a literal; NULL for a cause that is not known. */
+/* Returns the usual remedy for a finding, a literal; NULL for an unknown cause. */
 const char *text_report_findings_help(const struct json_node *finding);
 
 #endif

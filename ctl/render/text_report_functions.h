@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_functions.h: the part of the text report about the code that ran, and that waited. */
+/*
+ * text_report_functions.h: the part of the text report about the functions that ran, and that
+ * waited.
+ */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_FUNCTIONS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_FUNCTIONS_H
 
@@ -10,7 +13,7 @@
 /* Columns of VIEW_PHASES. */
 enum { TEXT_REPORT_EARLIER, TEXT_REPORT_DURING };
 
-/* Shares of fewer samples are rough, as in session.end. */
+/* Shares of fewer samples are marked as rough, as in session.end. */
 #define TEXT_REPORT_FEW_SAMPLES 30
 
 /* Samples of the view, by column of VIEW_PHASES. */
@@ -19,16 +22,16 @@ struct text_report_samples {
 };
 
 /*
- * Prints the functions of the tree, of VIEW_PHASES: the share of the time during with them on the
- * stack, the same before, the change of their time per second, and the share in themselves. At most
- * `top`. 0, -ENOMEM, -ENOSPC.
+ * Prints at most `top` functions of the tree, which is of VIEW_PHASES. Columns: the share of the
+ * time during the stall with the function on the stack, the share before, the change of its time
+ * per second, and the share in the function itself. 0, -ENOMEM, -ENOSPC.
  */
 int text_report_functions(struct view *view, const struct tree *tree,
 			  const struct text_report_samples *samples, uint64_t top, FILE *out);
 
 /*
- * Prints the stacks with most time during, each by the innermost function of the program, which is
- * first, then its callers. `what` is the state of these threads. 0 or -ENOMEM.
+ * Prints the stacks with the most time during the stall: first the innermost function of the
+ * program, then its callers. `what` is the state of these threads. 0 or -ENOMEM.
  */
 int text_report_functions_paths(const struct view *view, const struct tree *tree, const char *what,
 				FILE *out);

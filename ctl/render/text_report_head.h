@@ -15,7 +15,7 @@ int text_report_head(const struct store *store, const struct store_session *sess
 int text_report_head_quality(const struct store *store, const struct store_session *session,
 			     FILE *out);
 
-/* With the triggers that were held back, because the session ran, or by its cooldown. */
+/* Also prints the triggers that were held back because the session ran, or by its cooldown. */
 int text_report_head_symptom(const struct store *store, const struct store_session *session,
 			     FILE *out);
 

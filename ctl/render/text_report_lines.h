@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_lines.h: the parts of the text report that come from a session's own lines. */
+/* text_report_lines.h: the parts of the text report about a session's own lines. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_LINES_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_LINES_H
 
@@ -9,8 +9,8 @@
 #include "shared/json/json_tree.h"
 
 /*
- * Reads a kept line of a session, which the reader of the file has taken. Returns its root; NULL:
- * no line (STORE_NONE), or no memory. Release the tree with json_tree_done.
+ * Parses a kept line of a session, which the reader of the file has accepted. Returns its root;
+ * NULL: no line (STORE_NONE), or no memory. Release the tree with json_tree_done.
  */
 const struct json_node *text_report_lines_read(const struct store *store, uint32_t line,
 					       struct json_tree *ret_tree);

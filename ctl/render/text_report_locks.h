@@ -8,8 +8,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints the locks with the most waits, and their holders. Nothing where the session has none. 0 or
- * -ENOMEM.
+ * Prints the locks with the most waits, and their holders. Prints nothing if the session has no
+ * locks. 0 or -ENOMEM.
  */
 int text_report_locks(const struct store *store, const struct store_session *session, FILE *out);
 

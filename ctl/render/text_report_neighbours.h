@@ -8,8 +8,9 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints one line: the cgroups that had most of the CPUs while the session ran, its own share, and
- * how much was idle, each in CPUs. Nothing where session.end does not have it. 0 or -ENOMEM.
+ * Prints one line: the cgroups with the most CPU time while the session ran, the session's own
+ * time, and the idle time, each in CPUs. Prints nothing if session.end does not have them. 0 or
+ * -ENOMEM.
  */
 int text_report_neighbours(const struct store *store, const struct store_session *session,
 			   FILE *out);

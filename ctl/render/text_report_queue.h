@@ -8,8 +8,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints how long threads waited for a CPU with a bar by length, the cgroups that had it in the
- * meantime, and the longest waits. Nothing where the session has no histogram. 0 or -ENOMEM.
+ * Prints the lengths of waits for a CPU as bars, the cgroups that used the CPU in the meantime, and
+ * the longest waits. Prints nothing if the session has no histogram. 0 or -ENOMEM.
  */
 int text_report_queue(const struct store *store, const struct store_session *session, FILE *out);
 

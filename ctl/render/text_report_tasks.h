@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_tasks.h: the part of the text report about the threads with shown stacks. */
+/* text_report_tasks.h: the part of the text report about the threads whose stacks are shown. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_TASKS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_TASKS_H
 
@@ -8,8 +8,8 @@
 #include "ctl/view/view.h"
 
 /*
- * Prints the threads of the view, those of one name in one process in a row, with their time in the
- * phases of VIEW_PHASES. 0, -ENOMEM, -ENOSPC.
+ * Prints the threads of the view, one row per name and process, with their time in the phases of
+ * VIEW_PHASES. 0, -ENOMEM, -ENOSPC.
  */
 int text_report_tasks(const struct view *view, FILE *out);
 

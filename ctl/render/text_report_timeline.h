@@ -8,8 +8,9 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints for each pool that did something a strip for each part of its time, as high as the part of
- * its threads that did it, over the time before the trigger and the session. 0 or -ENOMEM.
+ * Prints strips for each pool that was not idle, one for each part of its time, over the time
+ * before the trigger and the session. The height of a strip is the share of the pool's threads in
+ * that part. 0 or -ENOMEM.
  */
 int text_report_timeline(const struct store *store, const struct store_session *session, FILE *out);
 

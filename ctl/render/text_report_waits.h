@@ -9,15 +9,15 @@
 #include "shared/json/json_node.h"
 
 /*
- * Prints where threads waited most, a line for each: the time, the kind, the function, the number
- * of threads; and by how many looks that is known. Nothing where session.end does not have it. 0 or
- * -ENOMEM.
+ * Prints the places where threads waited most, a line for each: the time, the kind, the function,
+ * the number of threads; and the number of sampling passes. Prints nothing if session.end does not
+ * have them. 0 or -ENOMEM.
  */
 int text_report_waits(const struct store *store, const struct store_session *session, FILE *out);
 
 /*
  * Returns a new text of the object of a wait, a member `on`: "file journal", "answers of the unix
- * socket /run/pg.sock", "" where nothing is known; NULL: no memory.
+ * socket /run/pg.sock", "" if the object is not known; NULL: no memory.
  */
 char *text_report_waits_object(const struct json_node *on);
 

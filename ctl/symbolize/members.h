@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* members.h: the members of a JSON object as they stand in a text, to be copied as they are. */
+/* members.h: copies members of a JSON object unchanged from a text. */
 #ifndef TROCAR_CTL_SYMBOLIZE_MEMBERS_H
 #define TROCAR_CTL_SYMBOLIZE_MEMBERS_H
 
@@ -10,8 +10,8 @@
 struct jsonw;
 
 /*
- * Copies the members of the object in `text`, which was read without a fault before, to the place
- * of `w`, all but those with a key in `without` (NULL ends it). 0 or -EBADMSG.
+ * Copies the members of the object in `text`, which was parsed without a fault before, to the
+ * current place of `w`, except members with a key in `without` (NULL ends it). 0 or -EBADMSG.
  */
 int members_copy(const char *text, size_t bytes, const char *const *without, struct jsonw *w);
 

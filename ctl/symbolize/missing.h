@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * missing.h: builds of which no file with names was found, and how to get one. Foreign texts are
- * kept up to their limits, and printed tamed.
+ * missing.h: collects the builds without a file with names, and prints how to get one. Foreign
+ * texts are kept up to their limits, and printed tame (text.h).
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_MISSING_H
 #define TROCAR_CTL_SYMBOLIZE_MISSING_H
@@ -12,9 +12,9 @@
 #include "ctl/symbolize/unnamed.h"
 #include "shared/json/json_reader.h"
 
-#define MISSING_BUILDS	     64 /* that are distinguished; further ones are counted */
-#define MISSING_TOLD	     5	/* those with most frames */
-#define MISSING_DIGITS	     40 /* of a build-id that is kept; debuginfod has no longer ones */
+#define MISSING_BUILDS	     64 /* recorded builds; further ones are only counted */
+#define MISSING_TOLD	     5	/* printed builds: those with the most frames */
+#define MISSING_DIGITS	     40 /* of a kept build-id; debuginfod has no longer ones */
 #define MISSING_MODULE_BYTES 256
 
 struct missing {
@@ -24,17 +24,20 @@ struct missing {
 		uint64_t frames;
 	} builds[MISSING_BUILDS];
 	uint32_t count;
-	uint64_t others; /* frames of builds beyond these */
+	uint64_t others; /* frames of builds that are not recorded */
 };
 
 /*
- * Notes a frame without a name, where a file that can be fetched would name it; a build-id of other
- * characters than hex digits has no file.
+ * Records a frame without a name, if a file that can be fetched would name it. Ignores a build-id
+ * with characters other than hex digits, for which there is no file.
  */
 void missing_add(struct missing *m, enum unnamed why, const struct json_text *build_id,
 		 const struct json_text *module);
 
-/* Writes a command for each of those with most frames; nothing where there are none. Sorts them. */
+/*
+ * Writes a command for each of the MISSING_TOLD builds with the most frames; nothing if there are
+ * no builds. Sorts the builds.
+ */
 void missing_tell(struct missing *m, FILE *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * resolve_lines.h: where in the source an address is, and which functions are inlined there, by
- * libdw. The tables that find the unit and the function of an address are our own: the section
- * .debug_aranges, on which libdw rests for that, is one that clang and rustc do not write. Only the
- * resolver's own process reads files with it.
+ * resolve_lines.h: finds the source line of an address, and the functions inlined there, by libdw.
+ * The tables that map an address to its unit and function are our own: libdw needs the section
+ * .debug_aranges for that, which clang and rustc do not write. Only the resolver's process reads
+ * files with this code.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_RESOLVE_LINES_H
 #define TROCAR_CTL_SYMBOLIZE_RESOLVE_LINES_H
@@ -15,10 +15,9 @@
 #include "ctl/symbolize/answer.h"
 #include "shared/tools/demangle.h"
 
-#define RESOLVE_LINES_RANGES_MAX                                                        \
-	8000000		       /* of all units, or of all functions of the units in use \
-				*/
-#define RESOLVE_LINES_DEPTH 64 /* of namespaces and scopes */
+#define RESOLVE_LINES_RANGES_MAX 8000000 /* of all units, or of all functions of the units in use \
+					  */
+#define RESOLVE_LINES_DEPTH 64		 /* of namespaces and scopes */
 
 /* Addresses of a unit, `of` its number, or of a function, `of` its DIE's offset in the file. */
 struct resolve_range {
@@ -32,7 +31,7 @@ struct resolve_ranges {
 
 struct resolve_unit {
 	Dwarf_Off die;
-	struct resolve_ranges functions; /* gathered when first asked for */
+	struct resolve_ranges functions; /* gathered at the first use */
 	bool gathered;
 };
 
@@ -41,22 +40,23 @@ struct resolve_lines {
 	Dwarf *dwarf; /* NULL: the file has none */
 	struct resolve_unit *units;
 	size_t n_units, units_space;
-	struct resolve_ranges ranges; /* of units */
+	struct resolve_ranges ranges; /* of all units */
 	size_t functions;	      /* of all units */
-	uint64_t bias;		      /* an address of the code less one of this file */
+	uint64_t bias;		      /* address in the code minus address in this file */
 	char names[ANSWER_INLINED][DEMANGLE_OUT_BYTES]; /* of the last answer */
 };
 
 /*
- * Opens the DWARF of the file `fd`, which is borrowed for as long as *l; `base` is the address of
- * the first loaded segment of the code. Without DWARF nothing is found later. 0, -ENOMEM, -EFBIG.
+ * Opens the DWARF of the file `fd`, which is borrowed until resolve_lines_done; `base` is the
+ * address of the first loaded segment of the code. Without DWARF later lookups find nothing. 0,
+ * -ENOMEM, -EFBIG.
  */
 int resolve_lines_open(struct resolve_lines *l, int fd, uint64_t base);
 void resolve_lines_done(struct resolve_lines *l);
 
 /*
  * Fills the places' files and lines for an address: places[0] is the function itself, and its name
- * stays as it is; behind it come the inlined ones. The texts live until the next call.
+ * stays as it is; the inlined functions follow. The texts are valid until the next call.
  */
 void resolve_lines_find(struct resolve_lines *l, uint64_t address, struct answer *answer);
 

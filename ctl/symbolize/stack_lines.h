@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stack_lines.h: one stack on its way from event lines to event lines: its frames change, and so
- * may the number of lines that it takes. Its other members stay.
+ * stack_lines.h: rewrites one stack of event lines: its frames change, and the number of its lines
+ * may change. Its other members stay.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_STACK_LINES_H
 #define TROCAR_CTL_SYMBOLIZE_STACK_LINES_H
@@ -17,15 +17,15 @@
 #define STACK_LINES_MAX_BYTES (16u << 20) /* of one stack's text */
 
 struct stack_lines {
-	uint64_t next, parts;	   /* the part that must come now, 0: a free place; and how many */
-	struct jsonw session, id;  /* as they stand in lines */
-	struct jsonw first, later; /* members of its first line, and of those behind it */
-	struct jsonw frames;	   /* an open array */
-	struct jsonw original;	   /* its lines as they came */
-	size_t ends[STORE_FRAMES_MAX]; /* of each frame in `frames` */
+	uint64_t next, parts;	       /* the next part, 0: a free place; and the number of parts */
+	struct jsonw session, id;      /* as written in lines */
+	struct jsonw first, later;     /* members of its first line, and of its later lines */
+	struct jsonw frames;	       /* an open array */
+	struct jsonw original;	       /* its lines as they were read */
+	size_t ends[STORE_FRAMES_MAX]; /* end of each frame in `frames` */
 	size_t n;
 	uint64_t count, unnamed;
-	bool in_kernel; /* the frame before was one of the kernel */
+	bool in_kernel; /* the previous frame was a kernel frame */
 };
 
 void stack_lines_init(struct stack_lines *l);
@@ -38,28 +38,28 @@ void stack_lines_reset(struct stack_lines *l);
 int stack_lines_begin(struct stack_lines *l, const struct event *event, const char *line,
 		      size_t bytes);
 
-/* Keeps another line of it, of `bytes` bytes, as it came. */
+/* Keeps another line of the stack, of `bytes` bytes, unchanged. */
 void stack_lines_keep(struct stack_lines *l, const char *line, size_t bytes);
 
-/* Whether this is the stack that the event is a part of. */
+/* Returns whether the event is a part of this stack. */
 bool stack_lines_is(const struct stack_lines *l, const struct event *event);
 
 /*
- * Is the next frame the address behind a call? Not where the kernel or the sample stopped the
- * program (docs/events.md).
+ * Returns whether the next frame is a return address. It is not if the kernel or the sample
+ * interrupted the program there (docs/events.md).
  */
 bool stack_lines_is_caller(const struct stack_lines *l, const struct event_frame *frame);
 
 /*
- * Appends a frame: the text as it came, or with the found names in it. 0, -EBADMSG; -E2BIG beyond
+ * Appends a frame: its text unchanged, or with the found names. 0, -EBADMSG; -E2BIG beyond
  * STORE_FRAMES_MAX frames.
  */
 int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, const char *text,
 		      size_t bytes, const struct offline_frame *found);
 
 /*
- * Writes it as lines of at most `max_bytes`, each with at least one frame. `number` is its own
- * among those that were one line before. 0, -ENOMEM, -EMSGSIZE.
+ * Writes the stack as lines of at most `max_bytes`, each with at least one frame. `number` is its
+ * number among the stacks that were one line before. 0, -ENOMEM, -EMSGSIZE.
  */
 int stack_lines_write(struct stack_lines *l, size_t max_bytes, uint64_t number, FILE *out);
 

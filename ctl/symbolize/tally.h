@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tally.h: what became of each session's nameless frames, for its last line: the sums and the
- * advice there are from the agent's knowledge, and must not contradict the stacks above them.
+ * tally.h: counts the frames of each session that had no name and those named now, for the
+ * session's last line: its sums and advice are from the agent, and must not contradict the stacks
+ * before it.
  */
 #ifndef TROCAR_CTL_SYMBOLIZE_TALLY_H
 #define TROCAR_CTL_SYMBOLIZE_TALLY_H
@@ -17,10 +18,10 @@ struct tally {
 	struct pool_budget budget;
 	struct pool texts, keys;
 	struct tally_sum {
-		uint64_t before, now; /* nameless frames, each as often as it was sampled */
+		uint64_t before, now; /* frames without a name, weighted by samples */
 	} * sums;		      /* one per key */
 	uint32_t space;
-	char *plain; /* room for a text without escapes */
+	char *plain; /* buffer for a text without escapes */
 	uint32_t plain_space;
 };
 
@@ -28,8 +29,8 @@ void tally_init(struct tally *t);
 void tally_done(struct tally *t);
 
 /*
- * Counts a frame that had no name, `count` times; `named` when it has one now. `session` is as it
- * stands in the line. 0, -ENOMEM, -ENOSPC.
+ * Counts a frame that had no name, `count` times; `named`: it has one now. `session` is as written
+ * in the line. 0, -ENOMEM, -ENOSPC.
  */
 int tally_add(struct tally *t, const char *session, size_t session_bytes,
 	      const struct event_frame *frame, uint64_t count, bool named);

@@ -4,14 +4,14 @@
 #define TROCAR_CTL_SYMBOLIZE_UNNAMED_H
 
 enum unnamed {
-	UNNAMED_NOT = 0, /* it has one */
+	UNNAMED_NOT = 0, /* it has a name */
 #define UNNAMED(id, word, help) UNNAMED_##id,
 #include "ctl/symbolize/unnamed.def"
 #undef UNNAMED
 	UNNAMED_COUNT_
 };
 
-/* The word of event lines for the reason, and a sentence. */
+/* Return the word of event lines for the reason, and a sentence. */
 const char *unnamed_word(enum unnamed unnamed);
 const char *unnamed_help(enum unnamed unnamed);
 

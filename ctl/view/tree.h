@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tree.h: stacks laid over each other from the root: a node per path of labels, with the counts in
- * it and below, in two columns that are compared (before and during, or A and B).
+ * tree.h: merges stacks into a tree from the root: a node per path of labels, with the counts in it
+ * and below it, in two columns that are compared (before and during, or A and B).
  */
 #ifndef TROCAR_CTL_VIEW_TREE_H
 #define TROCAR_CTL_VIEW_TREE_H
@@ -10,7 +10,7 @@
 
 #define TREE_COLUMNS 2
 #define TREE_ROOT    0
-/* Labels below and in a stack: what --by puts there, and the frames. */
+/* The most labels of a path: those that --by puts below the stack, and the frames. */
 #define TREE_PATH_MAX (STORE_FRAMES_MAX + 16)
 
 struct tree_step {
@@ -18,8 +18,8 @@ struct tree_step {
 	uint32_t kind;	/* enum store_kind, or TREE_BY */
 };
 
-#define TREE_BY	   STORE_KIND_COUNT_ /* no frame: what --by puts below a stack */
-#define TREE_STATE (TREE_BY + 1)     /* no frame: what its threads did, above a stack */
+#define TREE_BY	   STORE_KIND_COUNT_ /* not a frame: a label that --by puts below a stack */
+#define TREE_STATE (TREE_BY + 1)     /* not a frame: the state of the threads, above a stack */
 
 #define TREE_MIXED UINT32_MAX /* threads of several states */
 
@@ -36,11 +36,11 @@ struct tree {
 	uint32_t count, space;
 };
 
-/* A tree of the root alone. 0, -ENOMEM, -ENOSPC. Release with tree_done. */
+/* Makes a tree of only the root. 0, -ENOMEM, -ENOSPC. Release with tree_done. */
 int tree_init(struct tree *t, struct pool_budget *budget);
 void tree_done(struct tree *t);
 
-/* What is counted: of threads in a state (enum store_state), in a column. */
+/* A value to count: of threads in a state (enum store_state), in a column. */
 struct tree_value {
 	uint64_t value;
 	unsigned int column;
@@ -51,10 +51,13 @@ struct tree_value {
 int tree_add(struct tree *t, const struct tree_step *path, uint32_t n,
 	     const struct tree_value *value);
 
-/* Puts the children of every node in the order of their texts. 0 or -ENOMEM. */
+/* Sorts the children of every node by their texts. 0 or -ENOMEM. */
 int tree_sort(struct tree *t, const struct labels *labels);
 
-/* The node behind this one when the tree is walked from the root down; 0 at the end. */
+/*
+ * Returns the next node of a walk from the root; with `down` it enters the node's children. Updates
+ * *depth. 0 at the end.
+ */
 uint32_t tree_next(const struct tree *t, uint32_t node, bool down, uint32_t *depth);
 
 #endif

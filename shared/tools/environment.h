@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * environment.h: selects the environment variables that our programs pass to the programs that they
- * start. The environment of a root shell holds keys, passwords and sockets; the consumer parses
- * hostile files.
+ * environment.h: selects the variables that our program receives from the environment of the
+ * program that starts it. The environment of a root shell holds keys, passwords and sockets; the
+ * consumer parses hostile files.
  */
 #ifndef TROCAR_SHARED_TOOLS_ENVIRONMENT_H
 #define TROCAR_SHARED_TOOLS_ENVIRONMENT_H
