@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * Lists the programs that attach by their section (tracepoints and iterators) and whose hook this
- * kernel has. Returns their number.
+ * Lists the programs that attach by their section (tracepoints and iterators), if this kernel has
+ * their hook. Returns their number.
  */
 size_t attachments_list(const struct kernelset *set, struct attachment ret_list[ATTACHMENTS]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * subscription.h: follows the agent's lines over one connection (docs/control.md, "subscribe and
- * lines"). The caller makes the request whose lines it follows on the same connection. Functions
- * that return an int return enum command_exit and print failures themselves.
+ * lines"). The caller follows the lines of a request that it makes on the same connection.
+ * Functions that return an int return enum command_exit and print failures themselves.
  */
 #ifndef TROCAR_CTL_CLIENT_SUBSCRIPTION_H
 #define TROCAR_CTL_CLIENT_SUBSCRIPTION_H
@@ -28,8 +28,8 @@ struct subscription {
 };
 
 /*
- * Receives one line: an object whose text is at answer->line + line->offset and has line->extent
- * bytes. Returns 0, or -errno to stop following.
+ * Receives one line: an object with its text at answer->line + line->offset, line->extent bytes
+ * long. Returns 0, or -errno to stop following.
  */
 typedef int (*subscription_take)(void *context, const struct client_answer *answer,
 				 const struct json_node *line);

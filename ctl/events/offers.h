@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* offers.h: lists the selectable values, for a user whose options select no line. */
+/* offers.h: lists the selectable values, for a user that selected no line. */
 #ifndef TROCAR_CTL_EVENTS_OFFERS_H
 #define TROCAR_CTL_EVENTS_OFFERS_H
 

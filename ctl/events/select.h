@@ -15,7 +15,7 @@ struct select {
 	const char *host;
 	const char *signal, *phase, *comm;
 	bool by_default; /* the command chose the signal, not the command line */
-	bool wall;	 /* instead of `signal`: oncpu and offcpu, whose times add up */
+	bool wall;	 /* instead of `signal`: oncpu and offcpu, with times that add up */
 	bool has_pid;
 	uint64_t pid;
 	uint64_t since_ns, until_ns; /* of the session's earliest line */

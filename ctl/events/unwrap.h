@@ -17,7 +17,7 @@ enum unwrap_what {
 };
 
 struct unwrap {
-	char *text; /* buffer for an event whose quotes were escaped */
+	char *text; /* buffer for an event with escaped quotes */
 };
 
 struct unwrapped {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_tasks.h: the part of the text report about the threads whose stacks are shown. */
+/* text_report_tasks.h: the part of the text report about the threads with shown stacks. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_TASKS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_TASKS_H
 

@@ -38,7 +38,7 @@
 #define WATCHES_NESTED 4 /* nested watches that share a sample */
 #define NO_SLOT	       0xffffffffu
 
-#define ASKED_MAX	     1024  /* processes whose mappings are requested at a time */
+#define ASKED_MAX	     1024  /* processes with requested mappings at a time */
 #define ASKED_TRIES	     3	   /* tries per process in a walk, while its mappings change */
 #define ACCOUNTS_DEFAULT     16384 /* threads with a time account at the same time */
 #define QUEUE_NEIGHBOURS_MAX 4096  /* cgroups that had a CPU for which others waited */
@@ -145,9 +145,9 @@ struct slot {
 	__u32 epoch;	     /* grows when the slot is given to another watch; in every sample */
 	__u32 outer;	     /* slot of the next watch around this one, plus 1; 0: none */
 	__u64 session;	     /* id of the running session, 0: none; it outlives the consumer */
-	__u32 left_out;	     /* cgroups below the watch whose ticks do not reach it */
+	__u32 left_out;	     /* cgroups below the watch with ticks that do not reach it */
 	__u32 looked;	     /* 1: `looks` reports the watch's threads */
-	__u32 payer;	     /* slot whose `used` counts for this one: one per owner */
+	__u32 payer;	     /* slot with the `used` that counts for this one: one per owner */
 	__s32 used[TABLES_]; /* elements of the owner in each table */
 };
 

@@ -5,7 +5,7 @@
 
 #include "shared/abi/abi.h"
 
-#define NEIGHBOURS_MAX	 2048 /* cgroups whose CPU time is counted at a time */
+#define NEIGHBOURS_MAX	 2048 /* cgroups with counted CPU time at a time */
 #define NEIGHBOUR_LEVELS 4    /* of the hierarchy, from the root's children on */
 
 /*

@@ -17,7 +17,7 @@
  */
 #define DEBUG_FILE_CRC_MAX (1u << 30)
 
-/* The stripped file whose debug file is searched. */
+/* The stripped file for which a debug file is searched. */
 struct debug_file {
 	const char *root; /* DEBUG_FILE_ROOT */
 	const char *path; /* absolute, of the stripped file on the host; else the search is by

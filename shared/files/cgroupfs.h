@@ -21,7 +21,7 @@ const char *cgroupfs_mode_name(enum cgroup_mode mode);
 /*
  * Finds the first cgroup2 mount in `mounts` (the text of /proc/self/mountinfo, proc(5)). Writes its
  * mount point, octal escapes decoded, to ret_mount (at most `space` bytes, NUL included). Prefers
- * the mount whose root is highest in the hierarchy: in a separate cgroup namespace a root "/" is
+ * the mount with the highest root in the hierarchy: in a separate cgroup namespace a root "/" is
  * only a part of the hierarchy, and "/.." is more of it. 0; -ENOENT without cgroup2 (ret_mode is
  * still set); -ENAMETOOLONG.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * regular.h: opens only regular files at paths that a user chose: no device whose driver acts on
- * open(2), no FIFO whose writer would wake. A user may replace the file between a check of its path
- * and an open. So these functions first hold the file by a descriptor that does not open it
- * (O_PATH, open(2)), check it, and then open that same file.
+ * regular.h: opens only regular files at paths that a user chose: no device with a driver that acts
+ * on open(2), no FIFO with a writer that would wake. A user may replace the file between a check of
+ * its path and an open. So these functions first hold the file by a descriptor that does not open
+ * it (O_PATH, open(2)), check it, and then open that same file.
  */
 #ifndef TROCAR_SHARED_FILES_REGULAR_H
 #define TROCAR_SHARED_FILES_REGULAR_H

@@ -197,17 +197,17 @@ void rules_fault_write(const struct rules_fault *fault, struct jsonw *w);
 void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key);
 
 /*
- * Returns the rule for a process of this name in this cgroup: among the rules whose criteria all
- * match, the one with the exact comm, else the longest comm prefix, then the longest cgroup prefix,
- * then the first in the file. NULL: no rule matches. cgroup_path NULL (not known): no cgroup
- * criterion matches.
+ * Returns the rule for a process of this name in this cgroup: among the rules with only matching
+ * criteria, the one with the exact comm, else the longest comm prefix, then the longest cgroup
+ * prefix, then the first in the file. NULL: no rule matches. cgroup_path NULL (not known): no
+ * cgroup criterion matches.
  */
 const struct rule *rules_match(const struct rules *rules, const char *comm,
 			       const char *cgroup_path);
 
 /*
- * As rules_match, for a process whose name is not known, except that the comm of `named` is the
- * best match for it among all comms of the set (exact names before longer prefixes).
+ * As rules_match, for a process with an unknown name, except that the comm of `named` is the best
+ * match for it among all comms of the set (exact names before longer prefixes).
  */
 const struct rule *rules_match_named(const struct rules *rules, const struct rules_entry *named,
 				     const char *cgroup_path);

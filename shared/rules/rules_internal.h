@@ -79,8 +79,8 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 			struct rules_collect *c);
 
 /*
- * Adds a warning for every rule whose prefixes are within the prefixes of another rule. Returns 0
- * or -ENOMEM.
+ * Adds a warning for every rule with prefixes that are within the prefixes of another rule. Returns
+ * 0 or -ENOMEM.
  */
 int rules_index_warnings(const struct rules *rules, const struct rules_place *places,
 			 struct rules_collect *c);

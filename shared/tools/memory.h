@@ -26,8 +26,8 @@ void memory_share_arena(void);
 void memory_trim(void);
 
 /*
- * Gives back the whole pages of `bytes` bytes of malloc(3) memory at `start`, whose content is not
- * needed: they read as zeros from then on.
+ * Gives back the whole pages of `bytes` bytes of malloc(3) memory at `start`, with content that is
+ * not needed: they read as zeros from then on.
  */
 void memory_drop(void *start, size_t bytes);
 
