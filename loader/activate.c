@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trocar-activate: stands in for trocar-broker.socket where there is no systemd (a container). It
+ * trocar-activate: replaces trocar-broker.socket on a system without systemd (a container). It
  * listens, and starts the broker when a client connects, with the variables of sd_listen_fds(3). It
- * never reads from the socket, and no capability is in effect in it: it keeps them permitted for
- * the broker alone.
+ * never reads from the socket. It has no effective capability: it keeps them permitted only for the
+ * broker.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 #define LISTEN_FIRST 3 /* SD_LISTEN_FDS_START */
 #define BACKLOG	     4 /* as Backlog= of trocar-broker.socket */
 #define SOCKET_UMASK 0117
-#define PAUSE_S	     1 /* after a broker that failed: waiting clients are still in the backlog */
+#define PAUSE_S	     1 /* pause after a failed broker: waiting clients are still in the backlog */
 
 enum {
 	EXIT_FINE = 0,
@@ -46,7 +46,7 @@ static void note_signal(int number)
 		ended = 1;
 }
 
-/* They are blocked but for ppoll(2), so that none comes between a look and a wait. */
+/* Blocks the signals except during ppoll(2), so that none arrives between a check and the wait. */
 static void catch_signals(sigset_t *ret_open)
 {
 	static const int caught[] = { SIGTERM, SIGINT, SIGCHLD };
@@ -65,8 +65,8 @@ static void catch_signals(sigset_t *ret_open)
 }
 
 /*
- * Takes all capabilities out of effect. exec(2) of root takes permitted ones into effect again,
- * though no_new_privs holds: they are not new.
+ * Clears the effective capabilities. exec(2) by root makes the permitted ones effective again, also
+ * with no_new_privs, because they are not new.
  */
 static int rest_capabilities(void)
 {
@@ -79,7 +79,7 @@ static int rest_capabilities(void)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* A socket of an earlier one that was killed goes. Nothing else of this name does. */
+/* Removes the socket of an earlier instance that was killed, and no other file at this path. */
 static int remove_stale(const char *path)
 {
 	struct stat st;
@@ -118,7 +118,9 @@ static int listen_at(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* In the child: the command, with the socket as descriptor 3. Returns only when it cannot be run.
+/*
+ * Runs in the child: executes the command, with the socket as descriptor 3. Returns only if that
+ * fails.
  */
 static void run_command(int fd, char *const argv[])
 {
@@ -137,7 +139,7 @@ static void run_command(int fd, char *const argv[])
 	log_error("%s: %s", argv[0], strerror(errno));
 }
 
-/* Takes notice of all that have ended. Whether the command is among them, and failed. */
+/* Reaps all children that have ended. Returns whether the command is one of them, and failed. */
 static bool reap_children(pid_t *pid)
 {
 	bool failed = false;
@@ -146,7 +148,7 @@ static bool reap_children(pid_t *pid)
 
 	while ((who = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (who != *pid)
-			continue; /* a worker of the broker's, where we are process 1 */
+			continue; /* a worker of the broker, if we are process 1 */
 		*pid = 0;
 		failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 	}
@@ -164,7 +166,7 @@ static pid_t start_command(int fd, char *const argv[], const sigset_t *open)
 	_exit(EXIT_FAILED);
 }
 
-/* While the command runs, the socket is the command's: it is not checked here. */
+/* While the command runs, only the command uses the socket: it is not polled here. */
 static int serve_socket(int fd, char *const argv[], const sigset_t *open)
 {
 	struct pollfd asked = { .fd = fd, .events = POLLIN };

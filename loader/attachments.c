@@ -13,7 +13,7 @@
 #include "shared/tools/cleanup.h"
 
 /*
- * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of
+ * For pins with two bodies, chooses the one that this kernel can load: `vmas` vmas_open instead of
  * vmas_tree on newer kernels; `vmas_pid` and `ranges_pid` the walk over all tasks on older ones.
  */
 static void choose_body(const struct kernelset *set, struct attachment *a)
@@ -41,7 +41,7 @@ size_t attachments_list(const struct kernelset *set, struct attachment ret_list[
 #define PIN_PROG(name, help)
 #define PIN_ITER(name_, help) \
 	ret_list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
-#define vmas vmas_tree /* choose_body replaces it where the kernel has the iterator */
+#define vmas vmas_tree /* choose_body replaces it if the kernel has the iterator */
 #include "shared/abi/pins.def"
 #undef vmas
 #undef PIN_ITER
@@ -57,7 +57,7 @@ size_t attachments_list(const struct kernelset *set, struct attachment ret_list[
 	return loaded;
 }
 
-/* Opens the top of the cgroup2 hierarchy that is mounted; -1: none is. */
+/* Opens the top of the mounted cgroup2 hierarchy; -1: none is mounted. */
 static int open_hierarchy(void)
 {
 	enum cgroup_mode mode;
@@ -69,8 +69,9 @@ static int open_hierarchy(void)
 }
 
 /*
- * Attaches the iterator over cgroups. When it is given no top it takes that of our cgroup namespace
- * (bpf_iter_attach_cgroup, kernel/bpf/cgroup_iter.c), which in a pod is the container alone.
+ * Attaches the iterator over cgroups. Without a given top the kernel uses the top of our cgroup
+ * namespace (bpf_iter_attach_cgroup, kernel/bpf/cgroup_iter.c), which in a pod is only the
+ * container.
  */
 static struct bpf_link *attach_tree(const struct bpf_program *program)
 {
@@ -81,7 +82,7 @@ static struct bpf_link *attach_tree(const struct bpf_program *program)
 	};
 	struct bpf_iter_attach_opts options;
 
-	/* Its padding too, which libbpf looks at and LIBBPF_OPTS may leave as it was. */
+	/* Clears the padding too: libbpf checks it, and LIBBPF_OPTS may leave it uninitialised. */
 	memset(&options, 0, sizeof(options));
 	options.sz = sizeof(options);
 	options.link_info = &tree;

@@ -56,7 +56,7 @@ static int drop_capabilities(void)
 }
 
 /*
- * Unblocks the signals that main() has blocked. Each may end a broker, which has nothing to undo.
+ * Unblocks the signals that main() has blocked. Each may end the broker, which has nothing to undo.
  * The broker does not wait for its workers.
  */
 static void unblock_signals(void)

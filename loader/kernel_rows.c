@@ -7,7 +7,7 @@
 
 #include "shared/tools/cleanup.h"
 
-/* The program writes nothing, so one read goes over all symbols. */
+/* The program writes nothing, so one read visits all symbols. */
 static bool read_symbols(const struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);

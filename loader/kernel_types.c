@@ -16,7 +16,7 @@
 
 #define DEPTH_MAX 32 /* of structs in structs and arrays of them */
 
-/* A copy under way. */
+/* A copy in progress. */
 struct copying {
 	const struct btf *from;
 	struct btf *to;
@@ -73,7 +73,9 @@ static int copy_array(struct copying *c, const struct btf_type *t, unsigned int 
 	return element < 0 ? element : btf__add_array(c->to, index, element, array->nelems);
 }
 
-/* The types of all members come first: a struct's members must follow it without a gap. */
+/*
+ * Copies the types of all members first, because a struct's members must follow it without a gap.
+ */
 static int copy_struct(struct copying *c, const struct btf_type *t, unsigned int depth)
 {
 	const struct btf_member *members = btf_members(t);
@@ -111,12 +113,12 @@ static int copy_new(struct copying *c, const struct btf_type *t, unsigned int de
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 		return copy_struct(c, t, depth);
-	default: /* typedef and qualifiers, which libbpf looks through */
+	default: /* typedef and qualifiers, which libbpf skips */
 		return copy_type(c, t->type, depth);
 	}
 }
 
-/* Returns the number of the copy, 0 for void; made when need be. */
+/* Returns the number of the copy, 0 for void; makes the copy if needed. */
 static int copy_type(struct copying *c, uint32_t id, unsigned int depth)
 {
 	const struct btf_type *t = btf__type_by_id(c->from, id);

@@ -27,8 +27,8 @@
 #define UNWIND_KIB_ELEMENTS 128 /* of 8 bytes each */
 
 /*
- * Maps with an option for their size: the place of the number in struct options, and the entries
- * per unit of it.
+ * Maps with an option for their size: offset of the option in struct options, and entries per unit
+ * of the option.
  */
 static const struct {
 	const char *map;
@@ -90,7 +90,7 @@ static int resize_maps(struct trocar *skeleton, const struct options *o)
 	return 0;
 }
 
-/* Tells the programs how much room there is to share. */
+/* Sets the sizes of shared tables in the programs. */
 static void set_table_sizes(struct trocar *skeleton)
 {
 	const struct bpf_map *const maps[] = {
@@ -113,8 +113,8 @@ static bool has_need(struct preflight_btf *btf, enum preflight_id id)
 }
 
 /*
- * A kernel with the open-coded iterator has bpf_task_from_pid too (6.2 and newer), so it takes the
- * programs that find a process by its pid. It also has bpf_rdonly_cast (6.2).
+ * A kernel with the open-coded iterator has bpf_task_from_pid too (6.2 and newer), so it can load
+ * the programs that find a process by its pid. It also has bpf_rdonly_cast (6.2).
  */
 static int choose_programs(struct trocar *skeleton, bool vma_open_coded, bool oom_victims)
 {
@@ -133,7 +133,9 @@ static int choose_programs(struct trocar *skeleton, bool vma_open_coded, bool oo
 	return bpf_program__set_autoload(skeleton->progs.on_oom, oom_victims);
 }
 
-/* Has libbpf relocate by a copy of the kernel's types in `fd`, which have other numbers there. */
+/*
+ * Makes libbpf relocate by the copy of the kernel's types in `fd`, where they have other numbers.
+ */
 static int use_types(struct trocar *skeleton, int fd, struct preflight_btf *btf)
 {
 	const struct {
@@ -159,7 +161,7 @@ static int use_types(struct trocar *skeleton, int fd, struct preflight_btf *btf)
 	return r < 0 ? r : kernel_types_fill(fd, btf->btf, bpf_object__btf(skeleton->obj));
 }
 
-/* A kernel without modules has no tracepoints of theirs. */
+/* A kernel without modules has no module tracepoints. */
 static int choose_module_programs(struct trocar *skeleton, struct preflight_btf *btf)
 {
 	bool has_modules = preflight_btf_find(btf, BTF_KIND_TYPEDEF, "btf_trace_module_load") > 0;
@@ -171,8 +173,8 @@ static int choose_module_programs(struct trocar *skeleton, struct preflight_btf 
 }
 
 /*
- * Lets the kernel side find its way through page tables. Without it the load goes on; `abi` records
- * it.
+ * Makes the kernel side find the layout of page tables. On failure the load continues; `abi`
+ * records it.
  */
 static bool learn_pages(const struct programs *programs, const struct trocar *skeleton)
 {
@@ -211,19 +213,20 @@ static uint32_t read_tick_ns(void)
 {
 	struct timespec tick;
 
-	/* Of the vDSO: no system call. */
+	/* This is a vDSO call, not a system call. */
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) < 0 || tick.tv_sec)
 		return LOOK_TICK_NS;
 	return (uint32_t)tick.tv_nsec;
 }
 
 /*
- * Returns which argument of balance_dirty_pages is the pause, by how many it has: the last but one
- * (include/trace/events/writeback.h). 0: it is another tracepoint than those that are known.
+ * Returns the number of the argument of balance_dirty_pages that is the pause, by its number of
+ * arguments: the last but one (include/trace/events/writeback.h). 0: the form of the tracepoint is
+ * not known.
  */
 static uint32_t find_dirty_pause(struct preflight_btf *btf)
 {
-	/* The first one is the tracepoint's own. */
+	/* The first argument is the tracepoint's own. */
 	unsigned int n = preflight_btf_arguments(btf, "btf_trace_balance_dirty_pages");
 
 	return n == 1 + 8 || n == 1 + 12 ? n - 3 : 0;
@@ -234,7 +237,7 @@ static int set_constants(struct trocar *skeleton, const struct options *o, bool 
 {
 	unsigned char secret[sizeof(skeleton->rodata->address_secret)];
 
-	/* Not more than 256 bytes: whole, or an error (getrandom(2)). */
+	/* Up to 256 bytes are returned whole, or an error (getrandom(2)). */
 	if (getrandom(secret, sizeof(secret), 0) < 0)
 		return -errno;
 	memcpy((void *)skeleton->rodata->address_secret, secret, sizeof(secret));
@@ -247,7 +250,7 @@ static int set_constants(struct trocar *skeleton, const struct options *o, bool 
 	return 0;
 }
 
-/* The kernel's features that the programs want. */
+/* The kernel's features that the programs use. */
 struct offer {
 	bool vma_open_coded, oom_victims;
 	uint32_t dirty_pause_at;
@@ -272,9 +275,9 @@ static int prepare_set(struct trocar *skeleton, const struct options *o, const s
 }
 
 /*
- * Loads the maps and the programs. What the kernel side has to learn it learns from programs of the
- * first half, while the second one is being loaded. That is over when this returns, whatever it
- * returns: libbpf reads a file that the caller closes.
+ * Loads the maps and the programs. Runs programs of the first half, which collect data for the
+ * kernel side, while the second half is being loaded. Always waits for the second half, also on
+ * failure, because libbpf reads a file that the caller closes.
  */
 static int load_set(struct trocar *skeleton, struct programs *programs, const struct options *o,
 		    struct kernelset *set)

@@ -19,7 +19,7 @@ static int program_fd(const struct kernelset *set, const struct bpf_program *pro
 }
 
 /*
- * Pins the maps and the programs. A program runs only once it is attached, and root alone may open
+ * Pins the maps and the programs. A program runs only after it is attached, and only root may open
  * its pin.
  */
 static int pin_objects(const struct kernelset *set, const char *dir, gid_t gid,

@@ -21,7 +21,7 @@
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
-/* The state of a load: what undo_load has to undo. */
+/* The state of a load, for undo_load. */
 struct load {
 	const struct options *o;
 	gid_t gid;
@@ -54,9 +54,9 @@ static int load_kernelset(struct load *l)
 }
 
 /*
- * CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON, so it goes as soon as it can: here, unless an
- * undo would have to unmount. Not earlier: libbpf reads the BTF of modules for types that the
- * kernel's own lacks, and perf_event_open(2) needs it with Debian's perf_event_paranoid=3.
+ * CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON, so it is dropped as early as possible: here,
+ * unless an undo would have to unmount. Not earlier: libbpf reads the BTF of modules for types that
+ * the kernel's own BTF lacks, and perf_event_open(2) needs it with Debian's perf_event_paranoid=3.
  */
 static int attach_kernelset(struct load *l)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trocar-loader: first it restricts itself (hardening, capabilities, system-call filter), then it
- * reads its command line, then it runs one verb.
+ * trocar-loader: it first restricts itself (hardening, capabilities, system-call filter), then
+ * reads its command line, then runs one verb.
  */
 #include <errno.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static int print_help(const struct options *o);
 static const struct verb {
 	const char *name;
 	enum policy_process process;
-	uint32_t bit; /* of its options; 0: none */
+	uint32_t bit; /* bit of its options; 0: no options */
 	enum policy_stage stage;
 	int (*run)(const struct options *o);
 	const char *help;
@@ -88,8 +88,8 @@ static const struct verb *find_verb(const char *name)
 }
 
 /*
- * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is, where
- * no_new_privs makes it useless. A verb that lacks a capability reports this itself.
+ * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is; no_new_privs
+ * makes it useless. A verb that lacks a capability reports this itself.
  */
 static int drop_capabilities(enum policy_process process, enum policy_stage stage)
 {
@@ -98,7 +98,7 @@ static int drop_capabilities(enum policy_process process, enum policy_stage stag
 	return r == -EPERM ? 0 : r;
 }
 
-/* Restricts the process before it looks at any argument but the verb's name. */
+/* Restricts the process before it reads any argument except the verb. */
 static int lock_down(enum policy_process process)
 {
 	int r;
@@ -114,8 +114,8 @@ static int lock_down(enum policy_process process)
 
 /*
  * Blocks signals, so that none ends a load between two steps, not even SIGPIPE of a closed stderr.
- * Ignored ones (nohup) stay ignored: blocked, they would become pending and look like an
- * interruption.
+ * Ignored signals (nohup) stay ignored: if they were blocked, they would become pending and look
+ * like an interruption.
  */
 static void block_signals(sigset_t *ret_old)
 {

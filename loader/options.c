@@ -86,7 +86,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW(TEXT, FOR_BROKER, user, "user", .value = "USER", .min = 1, .preset = "trocar",
 		   .want = "a user's name or number",
 		   .help = "the consumer's user; no other user may connect"),
-	/* Finds processes by walks over all tasks, as kernels before 6.7 must. For tests. */
+	/* Finds processes by walks over all tasks, as on kernels before 6.7. For tests. */
 	OPTION_ROW(SET, FOR_LOAD, walk_tasks, "walk-tasks"),
 	OPTION_ROW(SET, FOR_LOAD, replace, "replace",
 		   .help = "replace a set that is already loaded"),

@@ -10,8 +10,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * Returns which half loads the program: those that walk stacks of user mode and that of the
- * switches take the verifier as long as all others together.
+ * Returns the half that loads the program. The programs that walk user stacks and the program of
+ * the switches take as much verifier time as all others together.
  */
 static size_t half_of(const struct trocar *set, const struct bpf_program *program)
 {

@@ -20,7 +20,7 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* Removes the pins of one bpffs. *total grows by their number. */
+/* Removes the pins of one bpffs. Adds their number to *total. */
 static int remove_all_pins(const char *dir, unsigned int *total)
 {
 	unsigned int removed = 0;
@@ -46,7 +46,7 @@ static int unmount_dir(const char *dir)
 		return 0;
 	r = -errno;
 	if (r == -EINVAL && !bpfdir_is_mount(dir))
-		return 0; /* a service manager has just ended it */
+		return 0; /* a service manager has just unmounted it */
 	if (r == -EBUSY)
 		log_error(
 			"%s: the pins are gone, but the mount is in use: a process has a file or its "
@@ -59,7 +59,7 @@ static int unmount_dir(const char *dir)
 }
 
 /*
- * Removes our pins from each bpffs that is mounted at `dir`, and unmounts it. -ENOTEMPTY when one
+ * Removes our pins from each bpffs that is mounted at `dir`, and unmounts it. -ENOTEMPTY if one
  * holds files of others.
  */
 static int clear_mounts(const char *dir, unsigned int *total, unsigned int *mounts)
@@ -82,7 +82,7 @@ static int clear_mounts(const char *dir, unsigned int *total, unsigned int *moun
 	return 0;
 }
 
-/* Removes the pins alone: the service manager unmounts, in the mount namespace of the host. */
+/* Removes only the pins: the service manager unmounts, in the mount namespace of the host. */
 static int unload_pins(const char *dir)
 {
 	unsigned int pins = 0;

@@ -116,8 +116,8 @@ void bpfdir_log_unlocked(const char *path, int error)
 }
 
 /*
- * Sets owner root, group gid, mode 0750, and notes the old ones. chown comes first: chmod is the
- * owner's right.
+ * Sets owner root, group gid, mode 0750, and stores the old values. chown is first, because only
+ * the owner may chmod.
  */
 static int take_ownership(struct bpfdir *dir, gid_t gid)
 {
@@ -154,8 +154,8 @@ static int open_mounted(struct bpfdir *dir)
 
 /*
  * Mounts a bpffs unless there is one, and opens it. A service manager may be unmounting its own
- * idle mount here: a mount with an open descriptor is busy and stays (umount2(2)), and one that it
- * ended just before is mounted again.
+ * idle mount here: a mount with an open descriptor is busy and stays (umount2(2)), and a mount that
+ * it has just unmounted is mounted again.
  */
 static int mount_and_open(struct bpfdir *dir)
 {

@@ -18,7 +18,7 @@
 
 #define LOCK_MODE 0700
 
-/* Each try but the last met another process that made, ended or replaced the directory. */
+/* Each failed try met another process that made, removed or replaced the directory. */
 #define TRIES 64
 
 static bool is_ours(const struct stat *st)
@@ -26,7 +26,7 @@ static bool is_ours(const struct stat *st)
 	return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & 0777) == LOCK_MODE;
 }
 
-/* In a sticky directory root alone can move a user's object. */
+/* In a sticky directory only root can move a user's object. */
 static int move_away(const char *path)
 {
 	char aside[PATH_MAX];
@@ -37,7 +37,7 @@ static int move_away(const char *path)
 	return rename(path, aside) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* 0; -EAGAIN: look again; -EBUSY: it is locked; -errno. */
+/* 0; -EAGAIN: try again; -EBUSY: it is locked; -errno. */
 static int try_to_take(const char *path, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;

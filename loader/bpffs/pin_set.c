@@ -19,7 +19,7 @@
 #define NAMES_MAX  (CPUS_MAX + 64)
 #define PATH_BYTES (BPFDIR_PATH_BYTES + 64)
 #define SAMPLER	   "sampler_cpu"
-#define OLD_ABI	   "abi_old" /* in new/ alone: the old set's abi while the sets are exchanged */
+#define OLD_ABI	   "abi_old" /* only in new/: the old set's abi while the sets are exchanged */
 
 static const char *const fixed[] = {
 #define PIN_MAP(name, mode, help) #name,
@@ -129,8 +129,8 @@ static int move_pin(const char *dir, const char *from_sub, const char *from, con
 }
 
 /*
- * Exchanges the staged and the standing pin of one name; one of the two may be missing. A second
- * call undoes the first.
+ * Exchanges the staged and the old pin of one name; one of the two may be missing. A second call
+ * undoes the first.
  */
 static int swap_pin(const char *dir, const char *name)
 {
@@ -150,7 +150,7 @@ static bool is_abi(const char *name)
 	return strcmp(name, "abi") == 0 || strcmp(name, OLD_ABI) == 0;
 }
 
-/* Exchanges all pins but abi; on failure exchanges all back. */
+/* Exchanges all pins except `abi`; on failure exchanges them back. */
 static int swap_pins(const char *dir, const struct names *names)
 {
 	int r = 0;
@@ -241,8 +241,8 @@ int pin_set_remove(const char *dir, unsigned int *ret_removed)
 }
 
 /*
- * bpffs refuses names with a dot (bpf_lookup in kernel/bpf/inode.c). Only the kernel makes such:
- * "." and "..", and the maps.debug and progs.debug of CONFIG_BPF_PRELOAD.
+ * bpffs refuses names with a dot (bpf_lookup in kernel/bpf/inode.c). Only the kernel makes such
+ * names: "." and "..", and the maps.debug and progs.debug of CONFIG_BPF_PRELOAD.
  */
 bool pin_set_is_empty(const char *dir)
 {

@@ -20,8 +20,8 @@ void broker_dispatch_init(const struct broker_operation *operations, void *conte
 }
 
 /*
- * The broker is the only writer; the relaxed store keeps a reader of the mapped counter from a torn
- * value.
+ * The broker is the only writer; the relaxed store prevents torn values for readers of the mapped
+ * counter.
  */
 static void count_one(__u64 *counter)
 {
@@ -43,7 +43,8 @@ static bool take_token(struct broker_dispatch *d, uint64_t now_ns)
 }
 
 /*
- * Checks length and magic. A message without them is not the consumer's: its connection is closed.
+ * Checks length and magic. A message with a wrong one is not from the consumer, and its connection
+ * is closed.
  */
 static enum broker_refusal judge_message(const struct broker_message *m,
 					 struct broker_request_header *header)

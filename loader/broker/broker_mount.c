@@ -18,8 +18,8 @@
 /*
  * Finds out whether the process's mount namespace belongs to our user namespace. In a mount
  * namespace of another user namespace an unprivileged user can mount, for example an overlay above
- * FUSE, of type overlay. NS_GET_USERNS fails with EPERM where the owner is no descendant of ours:
- * that is another one, too.
+ * FUSE, of type overlay. NS_GET_USERNS fails with EPERM if the owning user namespace is not a
+ * descendant of ours: that is another one, too.
  */
 static int is_own_namespace(int process_fd, bool *ret_ours)
 {
@@ -39,9 +39,9 @@ static int is_own_namespace(int process_fd, bool *ret_ours)
 }
 
 /*
- * The namespace is read after the table: without privilege no process moves from a namespace of
- * another user namespace into one of ours, so if it is ours now, so was the table. The mount id
- * cannot be reused while `path_fd` is open.
+ * The namespace is read after the table: an unprivileged process cannot move from a mount namespace
+ * of another user namespace into one of ours. So if the namespace is ours now, it was ours when the
+ * table was read. The mount id cannot be reused while `path_fd` is open.
  */
 int broker_mount_judge(int process_fd, int path_fd, uint64_t *ret_mount_id,
 		       enum broker_refusal *ret_refusal)

@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each request does, and why it is safe to do for a process without any privilege.
+ * The effect of each request, and why it is safe for a client without any privilege.
  *
- * Only the consumer's user is answered (SO_PEERCRED). An attacker may have taken the consumer over:
- * then he chooses every argument, and the content of the maps that it writes (`watches`,
- * `targets`). Those two tables catch mistakes; they do not stop an attacker. What stops him is how
- * little each operation can give.
+ * The broker answers only the consumer's user (SO_PEERCRED). An attacker may control the consumer,
+ * and with it every argument and the content of the maps that the consumer writes (`watches`,
+ * `targets`). The checks against these two maps catch mistakes; they do not stop an attacker. The
+ * defence is that each operation grants very little.
  *
- * sampler_open gives a perf event on one CPU that runs our own verified program and nothing else:
- * root owns the pin, and the event has no sample type, no registers, no addresses. The program
- * writes only for watches, which the consumer may set anyway. The broker sets the rate, at most the
- * one of the load; the consumer's filter lets it enable and disable the event, not change its rate.
- * At most two per CPU and a few: the broker counts the consumer's holdings (broker_peer.c).
+ * sampler_open grants a perf event on one CPU that runs only our own verified program: root owns
+ * the pin, and the event has no sample type, no registers, no addresses. The program writes only
+ * for watches, which the consumer may set anyway. The broker sets the rate, at most the rate of the
+ * load; the consumer's filter allows to enable and disable the event, not to change its rate. The
+ * consumer gets at most two events per CPU and BROKER_EVENTS_MARGIN more: the broker counts the
+ * consumer's holdings (broker_peer.c).
  *
- * signal_attach gives links of our pinned programs of a signal in probes.def, and refuses while the
- * consumer still holds one of them.
+ * signal_attach grants links to our pinned programs of a signal in probes.def, and refuses while
+ * the consumer still holds one of them.
  *
- * pressure_open gives cpu.pressure, memory.pressure or io.pressure of a cgroup, by the kernel's
- * handle below the cgroup2 mount: the caller names no path and reaches no other file. Everybody may
- * read these files, and all that can be written to them is triggers. The broker adds one thing:
- * opened with CAP_SYS_RESOURCE, they take windows below 2 s.
+ * pressure_open grants cpu.pressure, memory.pressure or io.pressure of a cgroup, by the kernel's
+ * handle below the cgroup2 mount: the request has no path and reaches no other file. All users may
+ * read these files, and only triggers can be written to them. The broker adds one right: files
+ * opened with CAP_SYS_RESOURCE accept windows below 2 s.
  *
- * mapping_open gives a file that a process has mapped, read-only, if it begins as an ELF program or
- * library does (broker_process.c). It resolves no path of the caller's, but the kernel's link to
- * the mapping. It opens the file only after an O_PATH descriptor has shown that it is a regular
- * file, because opening a device or a pipe has effects. It refuses set-user-id and set-group-id
- * files, and files for which a process may have to answer (broker_mount.c). So it gives the content
- * of programs and libraries, including those that the consumer's user may not read
- * (docs/threats.md).
+ * mapping_open grants a file that a process has mapped, read-only, if it begins with the header of
+ * an ELF program or library (broker_process.c). It resolves only the kernel's link to the mapping,
+ * no path of the caller. It opens the file only after an O_PATH descriptor has shown that it is a
+ * regular file, because opening a device or a pipe has effects. It refuses set-user-id and
+ * set-group-id files, and files of file systems that a process may serve (broker_mount.c). So it
+ * grants the content of programs and libraries, including those that the consumer's user may not
+ * read (docs/threats.md).
  *
- * jit_map_open gives one file, with a path made from the kernel's own numbers: /tmp/perf-PID.map
+ * jit_map_open grants one file, with a path made from the kernel's own numbers: /tmp/perf-PID.map
  * below the root of a process. It opens each component with O_PATH, follows no symbolic link, and
- * judges each mount before it looks up a name in it. The file must be a regular file of the
- * process's own user with one name, on the mount of its folder: so neither a link in /tmp nor a
+ * checks each mount before it looks up a name in it. The file must be a regular file of the
+ * process's own user with one name, on the mount of its folder. So neither a link in /tmp nor a
  * bind mount leads to another file. The content is text that the process wrote for profilers. Its
- * size is not limited here: the consumer reads the end of it.
+ * size is not limited here: the consumer reads only the end of it.
  *
  * No operation writes, creates, removes or executes a file. Each request has a fixed length, and
- * none makes the broker keep memory. Every descriptor is close-on-exec, and goes out in the answer
- * or is closed. The two operations that open foreign files run in worker processes
- * (broker_worker.h): a file system that never answers blocks that process and no other.
+ * none makes the broker keep memory. Every descriptor is close-on-exec, and is sent in the answer
+ * or closed. The two operations that open foreign files run in worker processes (broker_worker.h):
+ * a file system that never answers blocks only that process.
  */
 #include "loader/broker/broker_operations.h"
 
@@ -71,7 +72,7 @@ static void grant_fd(struct broker_result *result, int fd)
 	result->fds[result->count++] = fd;
 }
 
-/* Refuses with the kernel's error, or GONE where the object no longer exists. */
+/* Refuses with the kernel's error, or GONE if the object no longer exists. */
 static void refuse_error(struct broker_result *result, int error)
 {
 	bool gone = error == -ESTALE || error == -ENODEV || error == -ESRCH;
@@ -80,7 +81,7 @@ static void refuse_error(struct broker_result *result, int error)
 	result->error = error;
 }
 
-/* ---- hello: the set that is loaded now */
+/* ---- hello: the currently loaded set */
 
 static bool check_hello(const void *body)
 {
@@ -89,7 +90,7 @@ static bool check_hello(const void *body)
 	return b->pad == 0;
 }
 
-/* Adds the counts from before the pin was mapped to the pin, and counts there from now on. */
+/* Adds the counts made before the pin was mapped to the pin, and counts in the pin from now on. */
 static void adopt_counts(struct broker_dispatch *d, struct broker_counts *counts)
 {
 	counts->starts += d->own.starts;
@@ -101,7 +102,7 @@ static void adopt_counts(struct broker_dispatch *d, struct broker_counts *counts
 	d->counts = counts;
 }
 
-/* Opens the set that is pinned now: another load may have replaced the last one. */
+/* Opens the currently pinned set: another load may have replaced the last one. */
 static int reopen_tables(struct broker_operations *o)
 {
 	int r;
@@ -141,7 +142,7 @@ static bool check_sampler(const void *body)
 	       b->divisor <= DIVISOR_MAX;
 }
 
-/* Two for each online CPU, and BROKER_EVENTS_MARGIN. 0 when the CPUs cannot be read. */
+/* Returns two per online CPU plus BROKER_EVENTS_MARGIN; 0 if the CPUs cannot be read. */
 static unsigned int count_allowed_events(void)
 {
 	_cleanup_free_ uint32_t *cpus = NULL;
@@ -165,7 +166,7 @@ static void count_held(struct broker_operations *o, const uint32_t *ids, unsigne
 		result->refusal = REFUSAL_GONE;
 }
 
-/* Returns whether to count: only where the known upper bound does not allow one more. */
+/* Returns whether to count: only if the known upper bound does not allow one more event. */
 static bool needs_event_count(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
@@ -182,7 +183,7 @@ static void count_events(void *context, const void *body, struct broker_result *
  * Opens the event with the program set by ioctl, not by a bpf_link: a link owns the event, and the
  * consumer could not enable and disable it. The event holds the program, so one descriptor is
  * enough. The period of CPU_CLOCK is in nanoseconds (perf_swevent_init_hrtimer in
- * kernel/events/core.c); whole ones, as sample weights are.
+ * kernel/events/core.c); whole nanoseconds, as in sample weights.
  */
 static void open_sampler(void *context, const void *body, struct broker_result *result)
 {
@@ -225,7 +226,7 @@ static void close_granted(struct broker_result *result)
 		close(result->fds[--result->count]);
 }
 
-/* Lists the ids of the signal's programs; none for sampling, which sampler_open gives. */
+/* Lists the ids of the signal's programs; none for sampling, which is granted by sampler_open. */
 static unsigned int list_programs(const struct broker_tables *tables, uint32_t signal,
 				  uint32_t ids[BROKER_DESCRIPTORS_MAX])
 {
@@ -358,9 +359,9 @@ static bool is_in_scope(const struct broker_operations *o, int process_fd)
 }
 
 /*
- * Opens /proc/PID of a known process. The descriptor stays bound to this process: after its end
- * nothing opens below it, and a new process of the same number has another directory. So the start
- * time is a claim of the caller that is checked, without a race; grant_checked checks it again.
+ * Opens /proc/PID of a known process. The descriptor stays bound to this process: after the end of
+ * the process nothing can be opened below it, and a new process with the same number has another
+ * directory. So the check of the caller's start time has no race; grant_checked repeats it.
  */
 static int open_known(const struct broker_operations *o, const struct process_key *key,
 		      struct broker_result *result)
@@ -400,7 +401,7 @@ static void open_mapping(void *context, const void *body, struct broker_result *
 	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
 	int r;
 
-	/* From here on a file system may block this worker, and its open files. */
+	/* From here on a file system may block this worker, with its open files. */
 	broker_operations_done(context);
 	if (process_fd < 0)
 		return;

@@ -21,12 +21,12 @@
 #define FDINFO_BYTES 4096
 #define MAPS_BYTES   (4u << 20) /* 30,000 mappings; more could not be read in time */
 #define SOCKETS_MAX  512	/* the control socket has at most 64 clients */
-#define TARGET_BYTES 32		/* of a descriptor's link; those that are compared are shorter */
+#define TARGET_BYTES 32		/* of a descriptor's link; the compared texts are shorter */
 
 /*
- * Counts take a quarter of the time at most: each is paid for with REST times its cost. The begin
- * of a session is half a dozen counts in a row, of about a millisecond each, and the consumer's
- * main loop waits for them: a client does not wait for a smaller rest of payment.
+ * Counts take at most a quarter of the time: after each, REST times its cost must pass. A session
+ * begins with about six counts in a row, of about a millisecond each, and the consumer's main loop
+ * waits for them. So a client does not wait while less than CREDIT_NS is left to pass.
  */
 #define REST	  3
 #define CREDIT_NS (100 * NSEC_PER_MSEC)
@@ -108,7 +108,7 @@ static int check_alive(const struct broker_peer *peer)
 
 /*
  * Reads the next descriptor of the peer and its link, "socket:[1234]" or "anon_inode:[perf_event]",
- * cut to TARGET_BYTES; "" when it was closed meanwhile. 1; 0: there are no more; -errno.
+ * cut to TARGET_BYTES; "" if it was closed in the meantime. 1; 0: there are no more; -errno.
  */
 static int read_next(DIR *d, const char **ret_name, char target[TARGET_BYTES])
 {
@@ -140,7 +140,7 @@ static int read_info_number(const struct broker_peer *peer, const char *name, co
 	snprintf(path, sizeof(path), "fdinfo/%.16s", name);
 	r = io_read_file(peer->dir_fd, path, FDINFO_BYTES, &text, &bytes);
 	if (r == -ENOENT || r == -ESRCH)
-		return 0; /* closed meanwhile */
+		return 0; /* closed in the meantime */
 	if (r == 0)
 		*ret_number = broker_peer_number(text, key);
 	return r;
@@ -148,7 +148,7 @@ static int read_info_number(const struct broker_peer *peer, const char *name, co
 
 /*
  * Opens the peer's descriptor table through our descriptor of /proc/PID: another process may have
- * the number by now.
+ * the peer's number by now.
  */
 static DIR *open_table(const struct broker_peer *peer)
 {
@@ -249,8 +249,8 @@ static bool has_received_all(const struct broker_wire *wire)
 
 /*
  * Runs after the count: a message that is unreceived now was unreceived then. Subtracts files on
- * their way to the thread that asked for them, which are no events. Adds the grants on a connection
- * with an other end that the count cannot see (a thread polls it and has closed the descriptor).
+ * their way to the requesting thread, which are not events. Adds the grants on a connection if the
+ * count cannot see the other end (a thread polls it and has closed the descriptor).
  */
 static void count_wires(struct broker_peer *peer, struct broker_holdings *held)
 {

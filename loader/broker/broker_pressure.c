@@ -49,8 +49,8 @@ int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t r
 	if (r != -ENOENT)
 		return r;
 	/*
-	 * Either the file is switched off or the cgroup was removed just now: opening by handle
-	 * decides.
+	 * Either the file is disabled or the cgroup was just removed: opening the handle again
+	 * shows which.
 	 */
 	again_fd = broker_pressure_cgroup(mount_fd, id);
 	return again_fd < 0 ? again_fd : r;

@@ -25,7 +25,7 @@
 /* The clock tick of /proc: USER_HZ is 100 for every program, whatever HZ the kernel has. */
 #define TICK_NS	    (NSEC_PER_SEC / 100)
 #define START_FIELD 22
-#define STATE_FIELD 3 /* the first one behind the name */
+#define STATE_FIELD 3 /* the first field after the name */
 
 int broker_process_open(uint32_t tgid)
 {
@@ -110,7 +110,7 @@ int broker_process_cgroup_path(char *text, const char **ret_path)
 	line += *line == '\n';
 	line += strlen("0::/");
 	line[strcspn(line, "\n")] = '\0';
-	/* "/../x" is outside of our cgroup namespace. No cgroup is named "..". */
+	/* "/../x" is outside our cgroup namespace. No cgroup has the name "..". */
 	if (strncmp(line, "../", 3) == 0 || strcmp(line, "..") == 0)
 		return -ENOENT;
 	*ret_path = line;
@@ -136,8 +136,8 @@ int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
 }
 
 /*
- * An O_PATH descriptor holds one inode, so the reported file cannot change into another one.
- * Without AT_STATX_DONT_SYNC a file system might ask its server.
+ * An O_PATH descriptor holds one inode, so the reported file cannot be exchanged. Without
+ * AT_STATX_DONT_SYNC a file system might ask its server.
  */
 static int stat_path(int path_fd, struct statx *ret_st)
 {
@@ -161,7 +161,9 @@ static int judge_file(int path_fd, enum broker_refusal *ret_refusal)
 	return 0;
 }
 
-/* Accepts programs and libraries. A core dump is an ELF file, too, and full of secrets. */
+/*
+ * Accepts programs and libraries. Refuses core dumps, which are ELF files too, and full of secrets.
+ */
 static enum broker_refusal judge_content(int fd)
 {
 	struct {
@@ -214,8 +216,8 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 
 /*
  * Reads number `index` of the line that begins with `key`; UINT_MAX: the last one. `key` begins
- * with the newline before: the first line holds the name of the process, which may contain anything
- * else.
+ * with the preceding newline: the first line holds the name of the process, which may contain any
+ * other character.
  */
 static int status_number(const char *text, const char *key, unsigned int index,
 			 uint32_t *ret_number)
@@ -271,8 +273,8 @@ static int read_status(int process_fd, uint32_t *ret_uid, uint32_t *ret_pid)
 }
 
 /*
- * Opens `name` in `dir_fd`, after its mount was judged: a lookup waits for the file system's
- * server. Follows no symbolic link but the kernel's own, `root`.
+ * Opens `name` in `dir_fd`. The mount of `dir_fd` must already be checked, because a lookup waits
+ * for the file system's server. Follows no symbolic link but the kernel's own, `root`.
  */
 static int open_step(int process_fd, int dir_fd, const char *name, bool root, int *ret_fd,
 		     uint64_t *ret_mount_id, enum broker_refusal *ret_refusal)
@@ -309,7 +311,7 @@ static int judge_map(int path_fd, uint32_t uid, enum broker_refusal *ret_refusal
 	return 0;
 }
 
-/* Opens /tmp below the process's root; stops at a mount that is refused. */
+/* Opens /tmp below the process's root; stops at a refused mount. */
 static int open_folder(int process_fd, int *ret_fd, uint64_t *ret_mount_id,
 		       enum broker_refusal *ret_refusal)
 {

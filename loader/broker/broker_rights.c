@@ -30,7 +30,7 @@ int broker_rights_send(int fd, const void *data, size_t bytes, const struct brok
 }
 
 /*
- * The control buffer has room for the descriptors of one answer; the kernel closes any further
+ * The control buffer has space for the descriptors of one answer; the kernel closes any further
  * ones.
  */
 static unsigned int take_rights(struct msghdr *message, int fds[BROKER_DESCRIPTORS_MAX])

@@ -16,7 +16,7 @@
 /* Most requests of one connection in a row; then the listening socket is polled again. */
 #define TURN_MAX 64
 
-/* Returns whether a worker handles the connection's request, or will when `start_ns` has come. */
+/* Returns whether a worker handles the connection's request, or will do so at `start_ns`. */
 static bool is_busy(const struct broker_connection *c)
 {
 	return c->worker || c->start_ns;
@@ -43,8 +43,8 @@ static bool has_ended(int fd)
 }
 
 /*
- * Receives one message. Without a control buffer the kernel closes any descriptor in it before it
- * becomes ours, and sets MSG_CTRUNC. 1; 0: no message; -errno.
+ * Receives one message. Without a control buffer the kernel closes any descriptor in the message
+ * before we own it, and sets MSG_CTRUNC. 1; 0: no message; -errno.
  */
 static int receive_message(int fd, uint8_t data[BROKER_REQUEST_MAX],
 			   struct broker_message *ret_message)
@@ -67,7 +67,7 @@ static int receive_message(int fd, uint8_t data[BROKER_REQUEST_MAX],
 	return 1;
 }
 
-/* Waits until `fd` is writable, at most BROKER_SEND_MS from `began_ns` on. */
+/* Waits until `fd` is writable, at most until BROKER_SEND_MS after `began_ns`. */
 static bool wait_writable(int fd, uint64_t began_ns)
 {
 	uint64_t gone_ms = (clock_mono_ns() - began_ns) / NSEC_PER_MSEC;
@@ -110,8 +110,8 @@ static void limit_time(time_t seconds)
 }
 
 /*
- * Returns whether its worker counts the peer's descriptors. That asks no file system, so it cannot
- * hang.
+ * Returns whether its worker counts the peer's descriptors. A count calls no file system, so it
+ * cannot hang.
  */
 static bool is_count(const struct broker_connection *c)
 {
@@ -119,7 +119,7 @@ static bool is_count(const struct broker_connection *c)
 	       c->session.request == BROKER_SIGNAL_ATTACH;
 }
 
-/* What a worker gets. */
+/* The argument of a worker. */
 struct errand {
 	struct broker_serve *serve;
 	const struct broker_connection *connection;
@@ -144,7 +144,7 @@ static void run_errand(void *context, struct broker_result *result)
 }
 
 /*
- * Starts the worker of a request, or notes when to start it; answers at once where none can be
+ * Starts the worker of a request, or stores when to start it; answers at once if none can be
  * started. 0; -errno: close the connection.
  */
 static int run_apart(struct broker_serve *s, struct broker_connection *c)
@@ -168,7 +168,7 @@ static int run_apart(struct broker_serve *s, struct broker_connection *c)
 	return answer_one(s, c, &answer, &result);
 }
 
-/* Takes the worker's result, or gives it up when it is late, and answers. */
+/* Takes the worker's result, or gives up a late worker, and answers. */
 static void end_apart(struct broker_serve *s, struct broker_connection *c)
 {
 	struct broker_result result = { .refusal = REFUSAL_NONE };
@@ -208,10 +208,7 @@ static int serve_message(struct broker_serve *s, struct broker_connection *c,
 	return r == 0 && verdict == BROKER_NOT_OURS ? -EPROTO : r;
 }
 
-/*
- * Serves one request, if there is one. 1: there was; 0: there was not; -errno: close the
- * connection.
- */
+/* Serves one request. 1: served; 0: there was no request; -errno: close the connection. */
 static int serve_one(struct broker_serve *s, struct broker_connection *c)
 {
 	_Alignas(uint64_t) uint8_t data[BROKER_REQUEST_MAX];
@@ -229,8 +226,8 @@ static int serve_one(struct broker_serve *s, struct broker_connection *c)
 }
 
 /*
- * Serves a connection until it has no more requests. One above the rate is not read for
- * BROKER_HOLD_MS: refusing costs time, too.
+ * Serves a connection until it has no more requests. A connection above the rate is not read for
+ * BROKER_HOLD_MS, because refusals cost time, too.
  */
 static void serve_connection(struct broker_serve *s, struct broker_connection *c)
 {
@@ -247,7 +244,7 @@ static void serve_connection(struct broker_serve *s, struct broker_connection *c
 		c->held_ns = clock_mono_ns() + BROKER_HOLD_MS * NSEC_PER_MSEC;
 }
 
-/* Returns the process at the other end if it is of the allowed user; 0 for any other. */
+/* Returns the process at the other end if it belongs to the allowed user; else 0. */
 static pid_t read_consumer(const struct broker_serve *s, int fd)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
@@ -275,8 +272,8 @@ static void turn_away(struct broker_serve *s, int fd, enum broker_refusal refusa
 }
 
 /*
- * Finds a free connection; closes those that the other side has closed. *ret_alone: no connection
- * is open.
+ * Finds a free connection; closes connections that the other side has closed. *ret_alone: no
+ * connection is open.
  */
 static struct broker_connection *find_place(struct broker_serve *s, bool *ret_alone)
 {
@@ -297,8 +294,8 @@ static struct broker_connection *find_place(struct broker_serve *s, bool *ret_al
 }
 
 /*
- * Accepts a connection of the process that has one already or, where none is open, of any process.
- * /proc/PID is opened while the connection stands: the number still belongs to that process.
+ * Accepts a connection of the process that already has one or, if none is open, of any process.
+ * /proc/PID is opened while the connection is open, so the number still belongs to that process.
  */
 static enum broker_refusal judge_peer(struct broker_serve *s, int fd, pid_t pid, bool alone)
 {
@@ -391,7 +388,7 @@ static void serve_connections(struct broker_serve *s, const struct pollfd *found
 	}
 }
 
-/* Polls once and handles the ready descriptors. 1: go on; 0: idle for long enough; -errno. */
+/* Polls once and handles the ready descriptors. 1: continue; 0: idle for BROKER_IDLE_MS; -errno. */
 static int run_turn(struct broker_serve *s)
 {
 	struct pollfd sources[1 + BROKER_CONNECTIONS + ARRAY_SIZE(s->workers.items)] = {

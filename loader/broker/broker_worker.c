@@ -39,8 +39,8 @@ void broker_workers_done(struct broker_workers *workers)
 }
 
 /*
- * Runs in the worker. SIGALRM ends it, unless a file system blocks it beyond all signals. It closes
- * unneeded descriptors, because a blocked worker would keep them open.
+ * Runs in the worker. SIGALRM ends it, unless a file system blocks it against all signals. It
+ * closes unneeded descriptors, because a blocked worker would keep them open.
  */
 static _Noreturn void run_worker(struct broker_workers *workers, int fd, broker_work work,
 				 void *context)

@@ -16,7 +16,7 @@
 
 static const struct need {
 	const char *name, *lost, *how;
-	int capability; /* -1: a probe finds out */
+	int capability; /* -1: a probe decides */
 	bool required;
 } needs[] = {
 #define REQUIRED			      true
@@ -173,7 +173,7 @@ void preflight_explain_failure(void)
 	struct preflight p;
 
 	preflight_probe(&p);
-	/* The load has mounted one by now; a unit's sandbox may refuse another. */
+	/* The load has already mounted a bpffs; a unit's sandbox may refuse another. */
 	p.rows[PREFLIGHT_bpffs].state = PREFLIGHT_PRESENT;
 	for (size_t i = 0; i < PREFLIGHT_COUNT_; i++)
 		if (p.rows[i].required && p.rows[i].state == PREFLIGHT_MISSING)

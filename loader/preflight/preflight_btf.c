@@ -43,7 +43,7 @@ bool preflight_btf_has_members(struct preflight_btf *b, const char *name)
 	return id > 0 && btf_vlen(btf__type_by_id(b->btf, (uint32_t)id)) > 0;
 }
 
-/* Returns the function that a typedef of a pointer to one names, or NULL. */
+/* Returns the function type of a typedef of a function pointer, or NULL. */
 static const struct btf_type *find_call(struct preflight_btf *b, const char *name)
 {
 	int id = preflight_btf_find(b, BTF_KIND_TYPEDEF, name);

@@ -33,7 +33,9 @@ static int create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, u
 	return call_bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* Loads "r0 = 0; exit", which every program type takes. The descriptor, or -1 with errno. */
+/*
+ * Loads "r0 = 0; exit", which every program type accepts. Returns the descriptor, or -1 with errno.
+ */
 static int load_program(uint32_t type, uint32_t attach_type, uint32_t btf_id)
 {
 	const struct bpf_insn code[] = {
@@ -132,7 +134,7 @@ static void probe_task_storage(struct preflight_probes *p, struct preflight_row 
 		preflight_row_present(row);
 }
 
-/* ---- bpffs: one that is mounted nowhere and ends with its descriptor */
+/* ---- bpffs: an unmounted one that ends with its descriptor */
 
 static void probe_bpffs(struct preflight_probes *p, struct preflight_row *row)
 {
@@ -310,7 +312,7 @@ static void probe_vma_open_coded(struct preflight_probes *p, struct preflight_ro
 	probe_function(p, row, "bpf_iter_task_vma_new");
 }
 
-/* Without CONFIG_SCHED_INFO the struct is there, and empty (include/linux/sched.h). */
+/* Without CONFIG_SCHED_INFO the struct exists, and is empty (include/linux/sched.h). */
 static void probe_sched_info(struct preflight_probes *p, struct preflight_row *row)
 {
 	if (!has_btf(p, row))
@@ -331,7 +333,7 @@ static void probe_kernel_rows(struct preflight_probes *p, struct preflight_row *
 		preflight_row_failed(row, ENOTSUP);
 }
 
-/* Likewise without CONFIG_SOCK_CGROUP_DATA (include/linux/cgroup-defs.h). */
+/* Without CONFIG_SOCK_CGROUP_DATA the struct is empty (include/linux/cgroup-defs.h). */
 static void probe_socket_cgroup(struct preflight_probes *p, struct preflight_row *row)
 {
 	if (!has_btf(p, row))
@@ -342,7 +344,7 @@ static void probe_socket_cgroup(struct preflight_probes *p, struct preflight_row
 		preflight_row_failed(row, ENOTSUP);
 }
 
-/* Before 72ba14deb40a the tracepoint gave the number of the process alone. */
+/* Before 72ba14deb40a the tracepoint passed only the number of the process. */
 static void probe_oom_victims(struct preflight_probes *p, struct preflight_row *row)
 {
 	if (!has_btf(p, row))

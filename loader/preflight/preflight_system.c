@@ -79,7 +79,9 @@ void preflight_system_explain_proc(const char *mounts, struct preflight_row *row
 				  group ? " and gid=: the consumer has to be in that group" : "");
 }
 
-/* The loader is root, from which nothing is hidden: what the consumer will see is in the mount. */
+/*
+ * The loader is root, so /proc hides nothing from it: the mount options show the consumer's view.
+ */
 static void probe_proc_pids(struct preflight_probes *p, struct preflight_row *row)
 {
 	_cleanup_free_ char *text = NULL;
@@ -172,7 +174,7 @@ static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *r
 	}
 }
 
-/* ---- guards */
+/* ---- restrictions of the kernel */
 
 static void probe_lockdown(struct preflight_probes *p, struct preflight_row *row)
 {
