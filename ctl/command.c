@@ -48,8 +48,8 @@ static int do_completion(const struct options *options, const char *const *argum
 
 static const struct command {
 	const char *words[2];  /* the second may be NULL */
-	const char *argument;  /* as the help shows it; NULL: none */
-	unsigned int min, max; /* how many arguments */
+	const char *argument;  /* in the form of the help; NULL: none */
+	unsigned int min, max; /* number of arguments */
 	uint64_t options;      /* OPTION_BIT */
 	int (*call)(const struct options *options, const char *const *arguments);
 	const char *help;
@@ -207,8 +207,8 @@ static const struct command {
 };
 
 /*
- * What these print is read by programs, or copied: their lines stay as long as they are. A report
- * is for people, whichever command prints it.
+ * Commands with output that programs read, or that users copy: their lines are not wrapped. A
+ * report is for people, whichever command prints it.
  */
 static const char *const raw[] = { "rules get", "folded",     "symbolize", "pprof",
 				   "diff",	"flamegraph", "profile",   "html" };
@@ -221,7 +221,7 @@ static const struct {
 #undef EXAMPLE
 };
 
-/* "rules get" of { "rules", "get" }. */
+/* Writes "rules get" for { "rules", "get" }. */
 static const char *write_name(const struct command *command, char name[NAME_BYTES])
 {
 	snprintf(name, NAME_BYTES, "%s%s%s", command->words[0], command->words[1] ? " " : "",
@@ -294,7 +294,7 @@ static void print_all(FILE *out)
 		"inconclusive.\n");
 }
 
-/* The command that the words name; *ret_used of them are its name. */
+/* Finds the command of the words; *ret_used words are its name. */
 static const struct command *find_command(const char *const *words, unsigned int n,
 					  unsigned int *ret_used)
 {
@@ -310,7 +310,7 @@ static const struct command *find_command(const char *const *words, unsigned int
 	return NULL;
 }
 
-/* Says that there is no such command, and which one was meant, where one is near. */
+/* Prints that there is no such command, and a similar one, if any. */
 static int refuse_command(const char *const *words, unsigned int n, FILE *err)
 {
 	char typed[NAME_BYTES + OPTION_TABLE_WORDS_MAX], name[NAME_BYTES], near[NAME_BYTES] = "";
@@ -337,7 +337,7 @@ static int refuse_command(const char *const *words, unsigned int n, FILE *err)
 	return COMMAND_USAGE;
 }
 
-/* Commands that begin with this word, for "help rules"; returns how many. */
+/* Prints the commands that begin with this word, for "help rules"; returns their number. */
 static unsigned int print_group(const char *word, FILE *out)
 {
 	unsigned int n = 0;
@@ -401,7 +401,7 @@ static int check_words(const struct command *command, const struct options *opti
 	return -EINVAL;
 }
 
-/* Makes the source that replaces a file the standard input. Returns enum command_exit. */
+/* Makes the input that replaces a file the standard input. Returns enum command_exit. */
 static int replace_files(const struct options *options, const char *command, bool files)
 {
 	if (!options->last && !options->journal)
@@ -424,8 +424,8 @@ static int call_command(const struct command *command, const struct options *opt
 }
 
 /*
- * The first look at the command line took every option: now only the command's own. `plain` is the
- * output where lines stay as long as they are.
+ * The first parse of the command line accepted all options; this one accepts only those of the
+ * command. `plain` is the output without wrapped lines.
  */
 static int run_command(int argc, char *argv[], const struct options *all, FILE *plain)
 {

@@ -7,12 +7,12 @@
 #include "ctl/command.h"
 #include "policy/policy.h"
 
-/* What is read comes from others, and a terminal is behind us. */
+/* The input is foreign, and the output may be a terminal. */
 static int confine_process(enum confine what)
 {
 	int r;
 
-	if (what == CONFINE_RESOLVER) /* hardened as its parent */
+	if (what == CONFINE_RESOLVER) /* its parent is already hardened */
 		return policy_seccomp(POLICY_RESOLVER);
 	r = policy_harden();
 	return r < 0 ? r
@@ -27,7 +27,7 @@ int main(int argc, char *argv[])
 	errno = 0;
 	confine_by(confine_process);
 	status = command_main(argc, argv, stdout, stderr);
-	/* A full disk or a closed pipe behind stdout is a failure too. */
+	/* A full disk or a closed pipe at stdout is a failure too. */
 	if (fflush(stdout) != EOF && !ferror(stdout))
 		return status;
 	fprintf(stderr, "trocar: cannot write the output: %s\n", strerror(errno));

@@ -9,7 +9,7 @@
 #include "ctl/cli/options.h"
 #include "shared/tools/macro.h"
 
-/* The cgroups of a host, two levels of them, below whichever folder has the one hierarchy. */
+/* The cgroups of a host, two levels deep, below the folder with the cgroup2 hierarchy. */
 #define CGROUPS                                                                               \
 	"find /sys/fs/cgroup/unified /sys/fs/cgroup -mindepth 1 -maxdepth 2 -type d -printf " \
 	"\"/%P\\n\" 2>/dev/null"
@@ -20,7 +20,7 @@ static const char signals[] = "auto"
 	;
 #undef SIGNAL
 
-/* What a value or an argument can be. */
+/* The kinds of values and arguments. */
 enum kind {
 	NOTHING,
 	FILES,
@@ -35,7 +35,7 @@ struct values {
 	const char *words;
 };
 
-/* By the name that the help gives to a value. The first row of a name counts. */
+/* Values by their name in the help. The first row of a name counts. */
 static const struct {
 	const char *name;
 	struct values values;
@@ -54,7 +54,7 @@ static const struct {
 	{ "SIGNAL", { WORDS, signals } },
 };
 
-/* By the option, where its value's name is less precise. */
+/* Values by option, if the name of the option's value is less precise. */
 static const struct {
 	const char *option, *name;
 } precise[] = {
@@ -62,7 +62,7 @@ static const struct {
 	{ "signal", "SIGNAL" },
 };
 
-/* The values of the first name in `text`: "[PID] SECONDS" begins with a process. */
+/* Returns the values of the first name in `text`: "[PID] SECONDS" begins with a process. */
 static struct values find_values(const char *text)
 {
 	size_t from = strcspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), bytes = 0;
@@ -101,14 +101,14 @@ static void put_escaped(FILE *out, const char *text, const char *special)
 	}
 }
 
-/* Prints words that '|' or a blank separates, with blanks between them. */
+/* Prints words that are separated by '|' or a blank, with blanks between them. */
 static void put_words(FILE *out, const char *words)
 {
 	for (; *words; words++)
 		fputc(*words == '|' ? ' ' : *words, out);
 }
 
-/* Whether the command is the first one of its first word. */
+/* Returns whether the command is the first one with its first word. */
 static bool is_first(const struct completion_command *commands, size_t i)
 {
 	return i == 0 || strcmp(commands[i].words[0], commands[i - 1].words[0]) != 0;
@@ -183,7 +183,7 @@ static void bash_options(uint64_t bits, FILE *out)
 	}
 }
 
-/* The first words, or the second ones of the commands that begin with `first`. */
+/* Prints the first words, or the second words of the commands that begin with `first`. */
 static void put_names(const struct completion_command *commands, size_t n, const char *first,
 		      FILE *out)
 {
@@ -246,7 +246,7 @@ static void print_bash(const struct completion_command *commands, size_t n, FILE
 	fputs("' ;;\n\tesac\n}\ncomplete -F _trocar trocar\n", out);
 }
 
-/* ---- zsh: in single quotes, which an apostrophe leaves and enters again */
+/* ---- zsh: text in single quotes; an apostrophe leaves and enters them again */
 
 static void zsh_text(const char *text, const char *special, FILE *out)
 {
@@ -258,7 +258,7 @@ static void zsh_text(const char *text, const char *special, FILE *out)
 	}
 }
 
-/* The part of a specification that describes the word there: ":PATH:_files". */
+/* Prints the part of a specification that describes the word: ":PATH:_files". */
 static void zsh_values(const char *name, struct values values, FILE *out)
 {
 	fprintf(out, ":%s:", name);
@@ -312,7 +312,9 @@ static void zsh_command(const struct completion_command *c, FILE *out)
 	fputs(" ;;\n", out);
 }
 
-/* A function that offers names with their help: the first words, or those behind `first`. */
+/*
+ * Prints a function that offers names with their help: the first words, or the words after `first`.
+ */
 static void zsh_names(const struct completion_command *commands, size_t n, const char *first,
 		      FILE *out)
 {
@@ -386,7 +388,7 @@ static void fish_text(const char *text, FILE *out)
 	fputc('\'', out);
 }
 
-/* The switches that describe the word there, and " -x" or " -r" where one is required. */
+/* Prints the switches that describe the word, and " -x" or " -r" if one is required. */
 static void fish_values(struct values values, bool must, FILE *out)
 {
 	if (values.kind == FILES || values.kind == FOLDERS) {

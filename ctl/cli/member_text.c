@@ -15,7 +15,7 @@ static bool ends_with(const char *text, const char *end)
 	return bytes >= end_bytes && !strcmp(text + bytes - end_bytes, end);
 }
 
-/* A number in the unit of its key. */
+/* Formats a number in the unit of its key. */
 static char *format_number(const char *key, const struct json_node *value)
 {
 	char text[TEXT_UNIT_BYTES];
@@ -54,7 +54,7 @@ static void put_words(FILE *out, const char *key, const struct json_node *value)
 {
 	_cleanup_free_ char *text = member_text_value(key, value), *name = member_text_label(key);
 
-	/* Words speak for themselves; what is a number or an object needs its name. */
+	/* A word needs no name; a number or an object does. */
 	if (json_node_is(value, JSON_STRING))
 		fputs(text ? text : "-", out);
 	else

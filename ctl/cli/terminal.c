@@ -13,7 +13,7 @@
 
 static struct terminal used;
 
-/* ECMA-48 8.3.117, in the 16 colours that every theme has. */
+/* ECMA-48 8.3.117, in the 16 colours of every theme. */
 static const char *const styles[STYLE_COUNT_] = {
 	[STYLE_HEAD] = "\x1b[1m",    [STYLE_QUIET] = "\x1b[2m",	  [STYLE_GOOD] = "\x1b[32m",
 	[STYLE_WARN] = "\x1b[33m",   [STYLE_BAD] = "\x1b[31m",	  [STYLE_RUNNING] = "\x1b[32m",
@@ -32,7 +32,7 @@ static void parse_columns(const char *text, uint64_t *columns)
 		*columns = number;
 }
 
-/* The window knows best; the environment may be that of another one. */
+/* The size of the window is preferred; the environment may be that of another window. */
 static unsigned int find_columns(int fd, bool is_one)
 {
 	uint64_t columns = is_one ? TERMINAL_COLUMNS : 0;
@@ -52,7 +52,9 @@ static bool has_colours(void)
 	return !(no && *no) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-/* The first that is set decides, as setlocale(3) has it, which would open the locale's files. */
+/*
+ * The first variable that is set decides, as in setlocale(3), which would open the locale's files.
+ */
 static bool is_utf8(void)
 {
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };

@@ -12,7 +12,7 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/utf8.h"
 
-/* The width that a column of names keeps, and its least width where nothing else gives way. */
+/* The width to which a column of names shrinks first, and its least width if that is not enough. */
 #define NAME_COLUMNS	   24
 #define NAME_COLUMNS_LEAST 8
 
@@ -84,13 +84,13 @@ char *text_tame(const char *text, size_t bytes)
 	return tame;
 }
 
-/* Prints the character at hand; returns how many bytes it has. */
+/* Prints the character at `json`; returns its number of bytes. */
 static size_t put_json_character(FILE *out, const char *json, size_t bytes)
 {
 	size_t n = utf8_sequence(json, bytes);
 	uint32_t code = 0;
 
-	/* What is below a space stands between the values only. */
+	/* Characters below a space are only between the values. */
 	if (n && utf8_is_control(json, n, &code) && code > ' ')
 		fprintf(out, "\\u%04x", code);
 	else
@@ -104,7 +104,7 @@ void text_json(FILE *out, const char *json, size_t bytes)
 		i += put_json_character(out, json + i, bytes - i);
 }
 
-/* Prints a string up to behind its closing quote; returns how many bytes it has. */
+/* Prints a string with its closing quote; returns its number of bytes. */
 static size_t put_json_string(FILE *out, const char *json, size_t bytes)
 {
 	size_t i = 0;
@@ -124,7 +124,7 @@ static void break_line(FILE *out, unsigned int depth)
 	fprintf(out, "\n%*s", (int)(2 * depth), "");
 }
 
-/* Whether nothing but blanks stands before a closing bracket. */
+/* Returns whether only blanks precede a closing bracket. */
 static bool closes_next(const char *json, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -188,7 +188,7 @@ static const char *get_cell(const struct text_table *table, size_t i)
 	return table->cells[i] ? table->cells[i] : "-";
 }
 
-/* The columns of a table as they are printed. */
+/* The printed columns of a table. */
 struct layout {
 	unsigned int widths[TEXT_COLUMNS_MAX];
 	unsigned int heads[TEXT_COLUMNS_MAX];
@@ -219,7 +219,8 @@ static unsigned int measure_line(const struct text_table *table, const struct la
 	return width;
 }
 
-/* Returns the widest column that may still become narrower; the number of columns: there is none.
+/*
+ * Returns the widest column that may still become narrower; the number of columns if there is none.
  */
 static unsigned int find_widest(const struct text_table *table, const struct layout *l,
 				unsigned int floor)
@@ -234,7 +235,9 @@ static unsigned int find_widest(const struct text_table *table, const struct lay
 	return widest;
 }
 
-/* Makes the widest columns narrower, down to `floor`, until the lines fit. Returns whether they do.
+/*
+ * Makes the widest columns narrower, down to `floor`, until the lines fit. Returns whether they
+ * fit.
  */
 static bool narrow_columns(const struct text_table *table, struct layout *l, unsigned int indent,
 			   unsigned int floor)
@@ -251,8 +254,8 @@ static bool narrow_columns(const struct text_table *table, struct layout *l, uns
 }
 
 /*
- * Names become shorter first, then optional columns go, the last one first; then names become as
- * short as they can.
+ * First shortens names, then drops optional columns, the last one first, then shortens names to the
+ * least width.
  */
 static void fit_columns(const struct text_table *table, struct layout *l, unsigned int indent)
 {
@@ -271,8 +274,8 @@ static void fit_columns(const struct text_table *table, struct layout *l, unsign
 }
 
 /*
- * Prints a cell behind the `blanks` that are due before it; returns those that are due behind it.
- * So no line ends with blanks.
+ * Prints `blanks` pending blanks, then a cell; returns the number of blanks pending after it. So no
+ * line ends with blanks.
  */
 static unsigned int put_cell(struct text_table *table, const struct layout *l, size_t i,
 			     unsigned int blanks, FILE *out)
@@ -290,7 +293,7 @@ static unsigned int put_cell(struct text_table *table, const struct layout *l, s
 	return (width ? 0 : blanks) + l->widths[column] - MIN(width, l->widths[column]) + 2;
 }
 
-/* The head is the first row, unless there is none. */
+/* The head is the first row, unless the table is headless. */
 static bool is_head(const struct text_table *table, size_t row)
 {
 	return row == 0 && !table->headless;

@@ -15,7 +15,7 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Blocks of Unicode 15 that are wide as a whole, or nearly (EastAsianWidth.txt: W and F). */
+/* Blocks of Unicode 15 with only or mostly wide characters (EastAsianWidth.txt: W and F). */
 static const struct range wide[] = {
 	{ 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },	  { 0xa960, 0xa97c },
 	{ 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },   { 0xfe30, 0xfe6f },	  { 0xff00, 0xff60 },
@@ -23,7 +23,7 @@ static const struct range wide[] = {
 	{ 0x1f680, 0x1f6ff }, { 0x1f900, 0x1faff }, { 0x20000, 0x3fffd },
 };
 
-/* What stands on the character before it. */
+/* Characters that combine with the character before them. */
 static const struct range none[] = {
 	{ 0x0300, 0x036f }, { 0x200b, 0x200d }, { 0x20d0, 0x20f0 },
 	{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xe0100, 0xe01ef },
@@ -48,7 +48,7 @@ static uint32_t decode_character(const char *text, size_t bytes)
 	return code;
 }
 
-/* The bytes of a colour: "\x1b[...m"; 0: there is none. */
+/* Returns the bytes of a colour sequence, "\x1b[...m"; 0: there is none. */
 static size_t measure_colour(const char *text)
 {
 	size_t n = strspn(text + 2, "0123456789;");
@@ -82,7 +82,7 @@ unsigned int text_width(const char *text)
 	return columns;
 }
 
-/* Returns the bytes of as many characters from the begin as fit `columns`. */
+/* Returns the bytes of the longest beginning that fits into `columns`. */
 static size_t measure_head(const char *text, unsigned int columns)
 {
 	size_t all = 0, bytes;
@@ -95,7 +95,7 @@ static size_t measure_head(const char *text, unsigned int columns)
 	return all;
 }
 
-/* Returns where as many characters up to the end begin as fit `columns`. */
+/* Returns the longest end of the text that fits into `columns`. */
 static const char *find_tail(const char *text, unsigned int columns)
 {
 	unsigned int width = text_width(text), one;
@@ -107,7 +107,10 @@ static const char *find_tail(const char *text, unsigned int columns)
 	return text;
 }
 
-/* Keeps `head` columns at the begin and `tail` at the end of a text that is wider than both. */
+/*
+ * Keeps `head` columns at the begin and `tail` columns at the end of a text that is wider than
+ * both.
+ */
 static char *put_ellipsis(char *text, unsigned int head, unsigned int tail)
 {
 	char *shorter;

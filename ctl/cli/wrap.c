@@ -11,11 +11,11 @@
 struct wrap {
 	FILE *out; /* borrowed */
 	unsigned int columns;
-	char *line; /* that has not ended yet */
+	char *line; /* the unfinished line */
 	size_t bytes, space;
 };
 
-/* Where the lines that follow begin: see wrap.h. At most in the middle. */
+/* Returns the column of continuation lines (see wrap.h), at most the middle. */
 static unsigned int find_hang(const char *line, unsigned int columns)
 {
 	unsigned int hang = (unsigned int)strspn(line, " ") + 2, at = 0, gap = 0, one;
@@ -33,7 +33,9 @@ static unsigned int find_hang(const char *line, unsigned int columns)
 	return hang <= columns / 2 ? hang : 2;
 }
 
-/* The bytes of the line's next word with the blanks before it; *ret_columns is their width. */
+/*
+ * Returns the bytes of the line's next word and the blanks before it; *ret_columns is their width.
+ */
 static size_t measure_word(const char *text, unsigned int *ret_columns)
 {
 	size_t all = strspn(text, " "), bytes;
@@ -47,7 +49,9 @@ static size_t measure_word(const char *text, unsigned int *ret_columns)
 	return all;
 }
 
-/* The colour that is on behind a piece of text; "" for none. `on` is that before. */
+/*
+ * Returns the colour that is active after a piece of text; "" for none. `on` is the one before it.
+ */
 static const char *find_colour(const char *text, size_t bytes, const char *on, size_t *on_bytes)
 {
 	unsigned int one;
@@ -92,7 +96,7 @@ static void put_line(const struct wrap *w, const char *line)
 	fputc('\n', w->out);
 }
 
-/* Prints the whole lines that have come; `all` also one that has not ended. */
+/* Prints the finished lines; with `all` also an unfinished one. */
 static void put_lines(struct wrap *w, bool all)
 {
 	char *from = w->line, *end;

@@ -92,8 +92,8 @@ void calls_print_json(const struct options *options, const struct client_answer 
 }
 
 /*
- * Prints the agent's message. Its words for a parameter are those of JSON: here a parameter is an
- * option, the session an argument, and signals stand between commas.
+ * Prints the agent's message. The agent uses the JSON names of parameters: here a parameter is an
+ * option, the session is an argument, and signals are separated by commas.
  */
 static void print_refusal(const struct options *options, const char *message)
 {
@@ -117,7 +117,9 @@ static void print_refusal(const struct options *options, const char *message)
 	fputs(message, options->err);
 }
 
-/* The agent refused. Faults of a rules file are named one by one; `file` is NULL elsewhere. */
+/*
+ * Prints why the agent refused, with each fault of a rules file; `file` is NULL for other requests.
+ */
 static int explain_refusal(const struct options *options, const struct client_answer *answer,
 			   const char *file)
 {
@@ -142,8 +144,8 @@ int calls_refused(const struct options *options, const struct client_answer *ans
 }
 
 /*
- * Asks the agent and shows its result: as JSON if so wished, else by `show` (NULL: the caller
- * does). On COMMAND_FINE the answer, when asked for, is the caller's to release.
+ * Sends a request to the agent and prints its result: as JSON with --json, else by `show` (NULL:
+ * the caller prints it). On COMMAND_FINE the caller releases the answer, if it requested it.
  */
 static int ask_agent(const struct options *options, const char *method, const struct jsonw *params,
 		     const char *file, int (*show)(const struct json_node *result, FILE *out),
@@ -168,7 +170,7 @@ static int ask_agent(const struct options *options, const char *method, const st
 	return COMMAND_FINE;
 }
 
-/* Asks for the data shown next to the status: what is not answered is left out. */
+/* Requests the data shown next to the status. Unanswered data is omitted. */
 static void ask_more(int fd, const char *method, struct client_answer *ret_answer)
 {
 	if (fd >= 0 && client_ask(fd, method, NULL, ret_answer) < 0)
@@ -208,7 +210,10 @@ int calls_sessions(const struct options *options, const char *const *arguments)
 	return ask_agent(options, "sessions", NULL, NULL, show_sessions, NULL);
 }
 
-/* In the form of the file, so that it can be edited and set again; where it is from goes to err. */
+/*
+ * Prints the rules in the form of the file, so that they can be edited and set again; prints their
+ * origin on `err`.
+ */
 int calls_rules_get(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
@@ -243,7 +248,7 @@ int calls_read_rules(const struct options *options, const char *file, char **ret
 	return COMMAND_FAILED;
 }
 
-/* Reads the file and sends it; on COMMAND_FINE *ret_answer is the caller's. */
+/* Reads the file and sends it; on COMMAND_FINE the caller owns *ret_answer. */
 static int ask_with_file(const struct options *options, const char *method, const char *file,
 			 struct client_answer *ret_answer)
 {
@@ -254,7 +259,9 @@ static int ask_with_file(const struct options *options, const char *method, cons
 	jsonw_init(&params, CLIENT_REQUEST_BYTES);
 	if (calls_read_rules(options, file, &text, &bytes) != COMMAND_FINE)
 		return COMMAND_FAILED;
-	/* The writer would replace such bytes, and other rules than the file's would be in force.
+	/*
+	 * The JSON writer would replace such bytes, and the active rules would differ from the
+	 * file.
 	 */
 	if (!utf8_is_text(text, bytes, &offset)) {
 		fprintf(options->err, "trocar: %s: byte %zu is no UTF-8 text\n", file, offset);
@@ -266,7 +273,7 @@ static int ask_with_file(const struct options *options, const char *method, cons
 	return ask_agent(options, method, &params, file, NULL, ret_answer);
 }
 
-/* "3 rules"; "1 rule"; "-" for a number that is not there. */
+/* Prints "3 rules", "1 rule"; "-" for a missing number. */
 static void print_count(const struct options *options, const struct json_node *result,
 			const char *key, const char *one, const char *many)
 {

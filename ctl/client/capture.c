@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks for a session (session.start). With --wait it follows the agent's lines from before, until
- * the end of each session that began is among them.
+ * Requests a session (session.start). With --wait it subscribes to the agent's lines before the
+ * request, and follows them until they have the end of each session that began.
  */
 #include "ctl/client/capture.h"
 
@@ -24,10 +24,10 @@
 struct capture {
 	const struct options *options;
 	struct subscription lines;
-	char waiting[SESSIONS_MAX][ID_BYTES]; /* sessions that have not ended */
+	char waiting[SESSIONS_MAX][ID_BYTES]; /* ids of sessions that have not ended */
 	size_t n_waiting;
 	uint64_t deadline_ns;
-	enum command_exit status; /* by the worst verdict so far */
+	enum command_exit status; /* the worst verdict so far */
 };
 
 static void capture_done(struct capture *c)
@@ -35,7 +35,7 @@ static void capture_done(struct capture *c)
 	subscription_done(&c->lines);
 }
 
-/* The names between commas; the agent names unknown ones. */
+/* Writes the names between commas; the agent reports unknown names. */
 static void write_signals(const char *names, struct jsonw *params)
 {
 	jsonw_array(params, "signals");
@@ -50,7 +50,10 @@ static void write_signals(const char *names, struct jsonw *params)
 	jsonw_array_end(params);
 }
 
-/* What to capture, as params; words given are checked here, whether they exist by the agent. */
+/*
+ * Writes the target of the capture as params. The form of values is checked here, their existence
+ * by the agent.
+ */
 static int write_params(const struct options *options, struct jsonw *params)
 {
 	int n = !!options->rule + !!options->cgroup + !!options->pid;
@@ -104,7 +107,7 @@ static int show_started(const struct options *options, const struct client_answe
 	return COMMAND_FINE;
 }
 
-/* Notes which sessions began and until when to wait for their ends. */
+/* Stores the sessions that began, and until when to wait for their ends. */
 static int note_sessions(struct capture *c, const struct json_node *result)
 {
 	const struct json_node *ids = subscription_member(result, "sessions", JSON_ARRAY);
@@ -123,7 +126,7 @@ static int note_sessions(struct capture *c, const struct json_node *result)
 	return COMMAND_FINE;
 }
 
-/* Takes the session out of those that have not ended. False: it is none of them. */
+/* Removes the session from the waiting ones. False: it is not one of them. */
 static bool take_waiting(struct capture *c, const char *id)
 {
 	for (size_t i = 0; i < c->n_waiting; i++) {

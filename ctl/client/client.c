@@ -31,7 +31,7 @@ int client_open(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* For connect(2), which waits while the backlog is full: EAGAIN when the time is over. */
+	/* Limits connect(2), which waits while the backlog is full: EAGAIN after a timeout. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
@@ -53,8 +53,7 @@ static int wait_for(int fd, short events, uint64_t deadline_ns)
 	return 0;
 }
 
-/* The agent may refuse while we still send: its reason is there to be read, so EPIPE is no error.
- */
+/* The agent may refuse while we still send. Its reason can still be read, so EPIPE is no error. */
 static int send_all(int fd, const char *data, size_t bytes, uint64_t deadline_ns)
 {
 	while (bytes) {
@@ -132,7 +131,7 @@ static bool is_error(const struct json_node *error)
 	       json_node_is(json_node_get(error, "message"), JSON_STRING);
 }
 
-/* Reads the line, which it takes over when it is an answer. */
+/* Parses the line, and takes ownership of it if it is an answer. */
 static int read_answer(char **line, size_t bytes, struct client_answer *ret_answer)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };

@@ -8,7 +8,7 @@
 
 #include "ctl/cli/command_exit.h"
 
-/* Whole messages of all boots, and nothing but them. */
+/* Prints whole messages of all boots, and only the messages. */
 static _Noreturn void become_journalctl(int output_fd)
 {
 	static const char *const words[] = { "journalctl", "--no-pager",   "--quiet",
@@ -21,7 +21,7 @@ static _Noreturn void become_journalctl(int output_fd)
 	_exit(COMMAND_FAILED);
 }
 
-/* 0 or -errno. The child is not waited for: where its input ends the reading ends. */
+/* 0 or -errno. Does not wait for the child: the reading ends when the child's output ends. */
 static int read_from_child(void)
 {
 	int ends[2], e = 0;

@@ -27,13 +27,12 @@
 #include "shared/tools/environment.h"
 #include "shared/tools/macro.h"
 
-#define UID_FIRST \
-	61184 /* users that exist only while something runs: systemd.exec(5), DynamicUser= */
+#define UID_FIRST  61184 /* dynamic users: systemd.exec(5), DynamicUser= */
 #define UID_LAST   65519
-#define ANSWER_S   30 /* for the consumer's first answer */
-#define END_S	   10 /* for an end that was asked for */
+#define ANSWER_S   30 /* timeout of the consumer's first answer */
+#define END_S	   10 /* timeout of a requested end */
 #define LOOK_MS	   10
-#define SAID_BYTES 4096 /* of the programs' words: the last ones */
+#define SAID_BYTES 4096 /* the last bytes of the programs' output */
 #define SAID_READS 16	/* of a pipe that holds 64 KiB */
 #define RULES_NAME "rules.json"
 #define NO_RULES   "{\"version\": 1, \"rules\": []}\n"
@@ -41,11 +40,11 @@
 struct keeper {
 	const char *folder, *symbols;
 	int life_fd, news_fd;
-	int said_fds[2]; /* a pipe for the programs' words; -1: none */
+	int said_fds[2]; /* a pipe for the programs' output; -1: none */
 	char said[SAID_BYTES];
 	size_t said_bytes;
 	char loader[PATH_MAX], activate[PATH_MAX], consumer[PATH_MAX];
-	char id[16]; /* of the user and of the group */
+	char id[16]; /* number of the user and of the group */
 	char bpf[KEEPER_PATH_BYTES], broker[KEEPER_PATH_BYTES], control[KEEPER_PATH_BYTES];
 	char rules[KEEPER_PATH_BYTES];
 	uid_t uid;
@@ -89,8 +88,8 @@ static bool find_programs(struct keeper *k)
 }
 
 /*
- * Whether a process is this user: of another capture, or of another program that takes such
- * numbers.
+ * Returns whether a process runs as this user: of another capture, or of another program that uses
+ * such numbers.
  */
 static bool is_running(uid_t id)
 {
@@ -106,8 +105,8 @@ static bool is_running(uid_t id)
 }
 
 /*
- * Whether no account has this number, systemd has given it to no service, and no process has it
- * now.
+ * Returns whether no account has this number, systemd has given it to no service, and no process
+ * uses it now.
  */
 static bool is_free(uid_t id)
 {
@@ -155,8 +154,8 @@ static bool make_folder(struct keeper *k)
 }
 
 /*
- * Starts a program with its words in the pipe, which it does not wait for when it is full. Its pid;
- * 0: the reason was printed.
+ * Starts a program with its output to the pipe; the program does not block if the pipe is full.
+ * Returns its pid; 0: it failed, and the reason was printed.
  */
 static pid_t start_program(const struct keeper *k, const char *const words[])
 {
@@ -185,7 +184,7 @@ static pid_t start_program(const struct keeper *k, const char *const words[])
 	return 0;
 }
 
-/* Takes the text in the pipe, at most its capacity, and keeps the end. */
+/* Reads the text in the pipe, at most its capacity, and keeps the end. */
 static void take_said(struct keeper *k)
 {
 	char text[SAID_BYTES];
@@ -200,7 +199,7 @@ static void take_said(struct keeper *k)
 	}
 }
 
-/* Prints them as text_tame has them: they are of a process that root does not trust. */
+/* Prints the output through text_tame, because it is from a process that root does not trust. */
 static void print_said(struct keeper *k)
 {
 	const char *line, *end = k->said, *newline;
@@ -217,7 +216,7 @@ static void print_said(struct keeper *k)
 	}
 }
 
-/* Waits until it has ended; whether it ended well. */
+/* Waits until the process has ended; returns whether it succeeded. */
 static bool wait_well(pid_t pid)
 {
 	int status;
@@ -236,7 +235,7 @@ static bool has_ended(pid_t *pid)
 	return true;
 }
 
-/* The command that this is for has closed its end, or is gone. */
+/* Returns whether the command has closed its end, or has ended. */
 static bool is_over(struct keeper *k, int timeout_ms)
 {
 	struct pollfd ends[] = { { .fd = k->life_fd, .events = POLLIN },
@@ -250,8 +249,8 @@ static bool is_over(struct keeper *k, int timeout_ms)
 }
 
 /*
- * Looks every little while whether it is ready; false, after the reason was printed, when that will
- * not be.
+ * Polls at short intervals until the program is ready. False: it will not be ready; the reason was
+ * printed.
  */
 static bool wait_until(struct keeper *k, bool (*is_ready)(const struct keeper *k), pid_t *pid,
 		       const char *program)
@@ -274,7 +273,7 @@ static bool load_programs(struct keeper *k)
 	const char *words[] = { k->loader, "load", "--bpf-dir", k->bpf, "--group", k->id, NULL };
 	pid_t pid = start_program(k, words);
 
-	k->loaded = pid > 0; /* in part, where it fails */
+	k->loaded = pid > 0; /* also after a failure, which may leave a part loaded */
 	if (pid > 0 && wait_well(pid))
 		return true;
 	if (pid > 0)
@@ -282,7 +281,7 @@ static bool load_programs(struct keeper *k)
 	return false;
 }
 
-/* As soon as the socket stands, the consumer's group may connect. */
+/* Allows the consumer's group to connect as soon as the socket exists. */
 static bool has_socket(const struct keeper *k)
 {
 	return chown(k->broker, 0, k->uid) == 0;
@@ -339,7 +338,7 @@ static void unload_programs(struct keeper *k)
 	const char *words[] = { k->loader, "unload", "--bpf-dir", k->bpf, NULL };
 	pid_t pid;
 
-	take_said(k); /* the programs that filled the pipe have ended: the loader finds room */
+	take_said(k); /* the programs that filled the pipe have ended: makes space for the loader */
 	pid = k->loaded ? start_program(k, words) : 0;
 	if (pid > 0 && !wait_well(pid))
 		fprintf(stderr, "trocar: %s could not be unloaded; %s unload --bpf-dir %s\n",
@@ -362,10 +361,7 @@ static void remove_folder(const struct keeper *k)
 		fprintf(stderr, "trocar: %s stays: %s\n", k->folder, strerror(errno));
 }
 
-/*
- * Waits for the end that is asked for; false, after it was printed, where the consumer came to one
- * before.
- */
+/* Waits for the requested end. False: the consumer ended before, which was printed. */
 static bool keep_agent(struct keeper *k)
 {
 	while (!is_over(k, -1))
@@ -376,7 +372,10 @@ static bool keep_agent(struct keeper *k)
 	return false;
 }
 
-/* It ends when the command does, on any signal of the command, or it would leave all behind. */
+/*
+ * The supervisor must end only when the command ends, on any signal to the command; otherwise it
+ * would leave everything behind.
+ */
 static void shield_keeper(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };

@@ -16,7 +16,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 
-/* Makes an empty file in memory the standard input. 0 or -errno. */
+/* Makes an empty memory file the standard input. 0 or -errno. */
 static int replace_input(void)
 {
 	_cleanup_close_ int fd = memfd_create("trocar-lines", MFD_CLOEXEC);
@@ -61,7 +61,7 @@ int kept_read(const struct options *options, const char *session)
 	_cleanup_(jsonw_done) struct jsonw params;
 	int r = replace_input();
 
-	pool_seed(); /* behind the first call the program may no longer */
+	pool_seed(); /* after the first call the program is not allowed to */
 	jsonw_init(&params, CLIENT_REQUEST_BYTES);
 	jsonw_object(&params, NULL);
 	if (session)

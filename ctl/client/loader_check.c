@@ -21,7 +21,7 @@
 
 #define COPY_BYTES 4096
 
-/* Starts the verb with its stdout at a pipe, of which *ret_fd is the reading end. 0 or -errno. */
+/* Starts the verb with its stdout to a pipe; *ret_fd is the reading end. 0 or -errno. */
 static int start_check(const char *path, bool json, pid_t *ret_pid, int *ret_fd)
 {
 	char *argv[] = { "trocar-loader", "check", json ? "--json" : NULL, NULL };
@@ -58,7 +58,7 @@ static void copy_output(int fd, FILE *out)
 			fwrite(text, 1, (size_t)n, out);
 }
 
-/* The wait(2) status of the loader, as an exit status of ours. */
+/* Maps the wait(2) status of the loader to our exit status. */
 static int judge_end(const struct options *options, const char *path, int status)
 {
 	if (WIFSIGNALED(status)) {

@@ -19,7 +19,7 @@ bool own_agent_fits(const struct options *options, int error)
 	       !(named && *named) && geteuid() == 0;
 }
 
-/* Reads until the keeper has a message. Whether it had. */
+/* Reads until the supervisor sends a message. Returns whether it did. */
 static bool hear_keeper(int fd)
 {
 	char byte;
@@ -31,7 +31,7 @@ static bool hear_keeper(int fd)
 	return n == 1;
 }
 
-/* In the child: what the command holds open is not the keeper's, but for these two and stderr. */
+/* Runs in the child: closes all descriptors of the command except these two and stderr. */
 static _Noreturn void become_keeper(const char *folder, const char *symbols, int life_fd,
 				    int news_fd)
 {
@@ -63,8 +63,10 @@ static int fork_keeper(struct own_agent *agent, const char *folder, const char *
 	return pid < 0 ? -errno : 0;
 }
 
-/* The folder of the file, links followed; NULL: it has none, or it is not a word of a list with
- * colons. */
+/*
+ * Returns the folder of the file, links resolved; NULL: it has none, or its path cannot be an
+ * element of a list with colons.
+ */
 static const char *find_folder(const char *program, char folder[PATH_MAX])
 {
 	if (!realpath(program, folder) || strchr(folder, ':'))

@@ -29,7 +29,7 @@ static void add_name(struct process_names *names, const char *name)
 	snprintf(names->items[names->count++], sizeof(*names->items), "%s", name);
 }
 
-/* The caller frees it. NULL: the process has ended meanwhile. */
+/* The caller frees it. NULL: the process has ended in the meantime. */
 static char *read_name(int dir, const char *pid)
 {
 	char path[300], *text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Follows the agent's lines (subscribe), starts a session (session.start), and asks for lines until
- * the session's end is among them. The lines go the way of an event file from there. SIGINT,
- * SIGTERM and SIGHUP end the session early (session.stop): what it has is printed.
+ * Follows the agent's lines (subscribe), starts a session (session.start), and requests lines until
+ * it has the session's end. From there the lines are handled as an event file. SIGINT, SIGTERM and
+ * SIGHUP end the session early (session.stop): the lines so far are printed.
  */
 #include "ctl/client/profile.h"
 
@@ -39,11 +39,11 @@
 struct profile {
 	const struct options *options;
 	struct subscription agent;
-	struct options at_own; /* the same, with the socket of the agent that it started */
+	struct options at_own; /* `options`, with the socket of the agent that it started */
 	struct own_agent own;
-	char program[PATH_MAX]; /* what is captured most of all; "": not known */
+	char program[PATH_MAX]; /* the file that is mostly captured; "": not known */
 	uint64_t pid, seconds;	/* pid 0: a cgroup */
-	char *session;		/* its id */
+	char *session;		/* id of the session */
 	uint64_t start_ns, lines;
 	bool terminal, ended, stopped;
 	struct input input;
@@ -62,7 +62,7 @@ static bool is_number(const char *word)
 	return *word && word[strspn(word, "0123456789")] == '\0';
 }
 
-/* At most one form: folded stacks, or the form that an option selects. */
+/* Checks that at most one form is selected by options; the default is folded stacks. */
 static int check_form(const struct options *o)
 {
 	if (o->report + o->pprof + o->svg + o->jsonl > 1) {
@@ -77,7 +77,10 @@ static int check_form(const struct options *o)
 	return 0;
 }
 
-/* Both forms: PID and SECONDS, and SECONDS with --cgroup; without SECONDS as long as can be. */
+/*
+ * Reads both forms: PID and SECONDS, and SECONDS with --cgroup; without SECONDS the time is
+ * SECONDS_MAX.
+ */
 static int take_arguments(struct profile *p, const char *const *arguments)
 {
 	const char *cgroup = p->options->cgroup, *pid = cgroup ? NULL : arguments[0];
@@ -108,12 +111,12 @@ static bool has_cgroup(const char *cgroup)
 	enum cgroup_mode mode;
 
 	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
-		return true; /* the agent may know better */
+		return true; /* the agent may see more */
 	snprintf(path, sizeof(path), "%s/%s", mount, cgroup);
 	return access(path, F_OK) == 0 || errno != ENOENT;
 }
 
-/* A wrong number or path is reported before the first request to the agent. */
+/* Reports a wrong number or path before the first request to the agent. */
 static int find_target(const struct profile *p)
 {
 	const char *cgroup = p->options->cgroup;
@@ -128,7 +131,7 @@ static int find_target(const struct profile *p)
 	return COMMAND_FAILED;
 }
 
-/* Asks for something of the session. 0, also when it is refused; the value of client_ask. */
+/* Sends a request about the session. 0, also if it is refused; else the value of client_ask. */
 static int ask_of_session(struct profile *p, const char *method)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
@@ -142,8 +145,8 @@ static int ask_of_session(struct profile *p, const char *method)
 }
 
 /*
- * Killed, this command leaves no session that would hold others back. An agent that has no such
- * method answers so, and the session has its time.
+ * Ties the session to this connection: if the command is killed, no session is left that would hold
+ * others back. An agent without this method refuses it, and the session runs for its full time.
  */
 static void tie_session(struct profile *p)
 {
@@ -186,7 +189,7 @@ static bool is_of_session(const struct profile *p, const struct json_node *node)
 	return session && !strcmp(session->text, p->session);
 }
 
-/* Takes a line in; those of other sessions are not selected. */
+/* Reads a line; lines of other sessions are not selected. */
 static int take_line(void *context, const struct client_answer *answer,
 		     const struct json_node *node)
 {
@@ -202,7 +205,7 @@ static int take_line(void *context, const struct client_answer *answer,
 	return reader_line(&p->input.reader, &line, ++p->lines);
 }
 
-/* One question for lines; *ret_more: there are more at once. */
+/* Requests lines once; *ret_more: more lines are available at once. */
 static int follow_lines(struct profile *p, bool *ret_more)
 {
 	int r, status = subscription_lines(&p->agent, take_line, p, ret_more, &r);
@@ -213,7 +216,7 @@ static int follow_lines(struct profile *p, bool *ret_more)
 	return r < 0 ? input_fail(p->options, &p->input, r) : status;
 }
 
-/* On a terminal one line that is written over; elsewhere nothing. */
+/* Prints one line on a terminal, which is overwritten; without a terminal nothing. */
 static void say_progress(const struct profile *p)
 {
 	uint64_t s = (clock_mono_ns() - p->start_ns) / NSEC_PER_SEC;
@@ -247,8 +250,10 @@ static void change_signals(int how)
 	sigprocmask(how, &set, NULL);
 }
 
-/* SIGINT, SIGTERM and SIGHUP get through while the command pauses, so that no call of its is cut
- * short. */
+/*
+ * Delivers SIGINT, SIGTERM and SIGHUP only while the command pauses, so that they interrupt no
+ * call.
+ */
 static void take_signals(void)
 {
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -259,7 +264,7 @@ static void take_signals(void)
 	sigaction(SIGHUP, &action, NULL);
 }
 
-/* A second Ctrl-C ends the command; SIGTERM does not, which a command ends by. */
+/* Lets a second Ctrl-C end the command, but not SIGTERM, which ends the session. */
 static void let_interrupt(void)
 {
 	const struct sigaction action = { .sa_handler = SIG_DFL };
@@ -268,7 +273,7 @@ static void let_interrupt(void)
 	change_signals(SIG_UNBLOCK);
 }
 
-/* Ends the session, where it has not ended by itself; its lines and its end come as ever. */
+/* Ends the session, unless it has ended by itself. Its lines and its end arrive as usual. */
 static int stop_session(struct profile *p)
 {
 	int r;
@@ -279,7 +284,7 @@ static int stop_session(struct profile *p)
 	return r < 0 ? calls_explain(p->options, r) : COMMAND_FINE;
 }
 
-/* Waits until it is time to ask again. */
+/* Waits until the next request is due. */
 static int pause_or_stop(struct profile *p)
 {
 	if (!p->stopped)
@@ -326,7 +331,7 @@ static void say_samples(const struct profile *p, const struct view *view)
 		text_s(samples), p->pid ? " of the process" : "", title ? title : "-");
 }
 
-/* The captured samples, and the losses. */
+/* Prints the numbers of captured and lost samples. */
 static void say_account(struct profile *p, const struct view *view)
 {
 	const struct store *s = &p->input.store;
@@ -344,7 +349,7 @@ static void say_account(struct profile *p, const struct view *view)
 			p->agent.omitted == 1 ? "is" : "are");
 }
 
-/* Prints in the form that is asked for. 0, -errno. */
+/* Prints in the selected form. 0, -errno. */
 static int print_form(const struct options *o, struct view *view)
 {
 	if (o->report)
@@ -376,7 +381,7 @@ static int print_stacks(struct profile *p)
 	return p->agent.omitted ? COMMAND_FAILED : input_status(&p->input);
 }
 
-/* A report is of the whole session; a profile of CPU time in the meantime. */
+/* Selects the lines: for a report the whole session, for a profile only CPU time during it. */
 static struct select choose_lines(const struct profile *p)
 {
 	struct select s = { .session = p->session, .until_ns = UINT64_MAX };
@@ -390,7 +395,7 @@ static struct select choose_lines(const struct profile *p)
 	return s;
 }
 
-/* The agent that runs; where there is none one of its own, if that may be. */
+/* Connects to the running agent; if there is none, starts one if that is allowed. */
 static int connect_agent(struct profile *p)
 {
 	int status;
@@ -416,7 +421,7 @@ static int connect_agent(struct profile *p)
 	return subscription_connect(&p->agent, p->options);
 }
 
-/* What does not need the agent, so that a wrong word costs no capture. */
+/* Does the work that does not need the agent, so that a wrong argument costs no capture. */
 static int prepare_profile(struct profile *p)
 {
 	_cleanup_(view_done) struct view view = { 0 };

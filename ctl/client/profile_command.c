@@ -16,15 +16,15 @@
 #include "shared/tools/cleanup.h"
 
 #define NAME_BYTES 64
-#define NOT_RUN	   127 /* as sh(1) ends for a command that it cannot run */
-#define SIGNALLED  128 /* and the signal: as it ends for one that was killed */
+#define NOT_RUN	   127 /* exit status of sh(1) for a command that it cannot run */
+#define SIGNALLED  128 /* plus the signal: exit status of sh(1) for a killed command */
 
 struct running {
 	const struct options *options;
 	char name[NAME_BYTES]; /* of the cgroup, below the mount */
 	char folder[PATH_MAX], program[PATH_MAX];
 	pid_t command, capture;
-	int failed[2]; /* a pipe: a byte comes where the command did not start */
+	int failed[2]; /* a pipe: a byte arrives if the command did not start */
 };
 
 static bool is_program(const char *file)
@@ -34,7 +34,10 @@ static bool is_program(const char *file)
 	return access(file, X_OK) == 0 && stat(file, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Whether execvp(3) would find it, and where, so that a wrong word costs no capture. */
+/*
+ * Returns whether execvp(3) would find the program, and where, so that a wrong name costs no
+ * capture.
+ */
 static bool find_program(const char *name, char file[PATH_MAX])
 {
 	const char *path = getenv("PATH");
@@ -97,19 +100,19 @@ static _Noreturn void fail_command(const struct running *r, const char *what)
 	_exit(NOT_RUN);
 }
 
-/* Becomes the command once the session runs; its printing is not captured. */
+/* Executes the command once the session runs; this process's own printing is not captured. */
 static _Noreturn void become_command(const struct running *r, const char *const *command,
 				     int started_fd)
 {
 	char byte;
 
 	if (read(started_fd, &byte, 1) != 1)
-		_exit(NOT_RUN); /* there is no session, which was reported */
-	/* Not before: the wait above would be in the capture. */
+		_exit(NOT_RUN); /* there is no session; this was reported */
+	/* Enters the cgroup only now: the wait above would be in the capture. */
 	if (!enter_cgroup(r))
 		fail_command(r, r->name);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	signal(SIGINT, SIG_DFL); /* a shell's background job has it ignored */
+	signal(SIGINT, SIG_DFL); /* a background job of a shell inherits it ignored */
 	execvp(command[0], (char *const *)command);
 	fail_command(r, command[0]);
 }
@@ -144,11 +147,11 @@ static int start_both(struct running *r, const char *const *command,
 	}
 	close(started[0]);
 	close(r->failed[1]);
-	close(started[1]); /* the command reads its end when there will be no session */
+	close(started[1]); /* if there is no session, the command reads the end of file */
 	return r->command < 0 || r->capture < 0 ? -errno : 0;
 }
 
-/* Its end as a shell has it; that by Ctrl-C is no failure. */
+/* Returns the exit status as a shell does; an end by Ctrl-C is no failure. */
 static int wait_for(pid_t pid)
 {
 	int status;
@@ -162,8 +165,8 @@ static int wait_for(pid_t pid)
 }
 
 /*
- * The command's end is the capture's, and its status the one that counts, as for time(1). Ctrl-C
- * reaches both, and this process waits for them.
+ * The end of the command ends the capture, and its status is the result, as with time(1). Ctrl-C
+ * reaches both processes, and this process waits for them.
  */
 static int wait_for_both(const struct running *r)
 {

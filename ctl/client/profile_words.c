@@ -5,7 +5,7 @@
 
 #include "ctl/client/process_names.h"
 
-/* Whether the words of a command come behind "--": without it a name runs nothing. */
+/* Returns whether the words of a command are after "--". Without "--" a name is not run. */
 static bool is_behind_dashes(const struct options *options, const char *const *arguments)
 {
 	unsigned int n = 0;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What differs between them. `beside` is seen from the folder of the command. */
+/* The properties of each program. `beside` is relative to the folder of the command. */
 static const struct {
 	const char *variable, *installed, *beside;
 } programs[] = {
@@ -17,7 +17,7 @@ static const struct {
 	[PROGRAM_ACTIVATE] = { NULL, CTL_LIBEXEC "/trocar-activate", "../loader/trocar-activate" },
 };
 
-/* Whether there is such a program; `path` has it then. */
+/* Returns whether there is such a program; `path` is then its path. */
 static bool find_beside(const char *beside, char path[PATH_MAX])
 {
 	char self[PATH_MAX], joined[2 * PATH_MAX];

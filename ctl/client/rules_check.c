@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What needs privileges or files happens first: the names of processes, the rules file, the
+ * Work that needs privileges or files is done first: the names of processes, the rules file, the
  * connection. Then the program gives up unneeded privileges, and parses.
  */
 #include "ctl/client/rules_check.h"
@@ -29,12 +29,12 @@ struct check {
 	char *text; /* owned */
 	size_t bytes;
 	struct process_names names;
-	int fd;	   /* owned; -1: no agent is asked, because of `why` (NULL: it is not wanted) */
-	char *why; /* owned */
+	int fd;		     /* owned; -1: no agent, because of `why` (NULL: with --offline) */
+	char *why;	     /* owned */
 	struct rules *rules; /* owned */
 	struct rules_faults faults, warnings;
 	struct client_answer answer;
-	uint64_t unmatched; /* rules that match nothing now */
+	uint64_t unmatched; /* rules without a current match */
 };
 
 static void check_done(struct check *c)
@@ -49,7 +49,7 @@ static void check_done(struct check *c)
 	client_answer_done(&c->answer);
 }
 
-/* Where there is no agent, or none that the caller may ask, the file is checked alone. */
+/* Without an agent, or without access to it, only the file is checked. */
 static int connect_agent(struct check *c)
 {
 	int r;
@@ -59,7 +59,7 @@ static int connect_agent(struct check *c)
 	r = client_open(calls_socket(c->options));
 	if (r >= 0) {
 		c->fd = r;
-		/* Without names there is less advice. */
+		/* On failure there is only less advice. */
 		(void)process_names_read(&c->names);
 		return COMMAND_FINE;
 	}
@@ -97,7 +97,7 @@ static int print_answer(const struct check *c, const struct jsonw *w)
 	return COMMAND_FINE;
 }
 
-/* As the agent refuses it. */
+/* Refuses the file in the way the agent does. */
 static int refuse_file(const struct check *c)
 {
 	const char *many = c->faults.count == 1 ? "" : "s";
@@ -142,7 +142,7 @@ static const struct json_node *get_matches(const struct check *c)
 	return json_node_get(c->answer.result, "matches");
 }
 
-/* By rule: whether something matches it now. NULL: no memory. */
+/* Returns for each rule whether it matches something now. NULL: no memory. */
 static bool *find_matched(const struct check *c)
 {
 	bool *matched = calloc(c->rules->count + 1, sizeof(*matched));
@@ -160,7 +160,7 @@ static bool *find_matched(const struct check *c)
 	return matched;
 }
 
-/* Why nothing may match the rule, with the name that was meant. */
+/* Writes why the rule may have no match, with the name that was probably meant. */
 static void write_advice(const struct check *c, const struct rule *r, FILE *out)
 {
 	const char *there = NULL, *near = NULL;
@@ -182,7 +182,7 @@ static void write_advice(const struct check *c, const struct rule *r, FILE *out)
 			r->comm_exact ? "comm" : "comm_prefix", near);
 }
 
-/* A warning as of the parser, about the present processes. */
+/* Makes a warning in the form of the parser's, about the current processes. */
 static int warn_unmatched(struct check *c, size_t at, struct rules_fault *ret_warning)
 {
 	const struct rule *r = &c->rules->rules[at];
@@ -202,7 +202,7 @@ static int warn_unmatched(struct check *c, size_t at, struct rules_fault *ret_wa
 	return 0;
 }
 
-/* Adds a warning for each rule that matches nothing, where the answer names all matches. */
+/* Adds a warning for each rule without a match, if the answer lists all matches. */
 static int add_unmatched(struct check *c)
 {
 	_cleanup_free_ bool *matched = NULL;
@@ -233,7 +233,7 @@ static int add_unmatched(struct check *c)
 	return 0;
 }
 
-/* As the agent's answer, with the warnings that only this program has. */
+/* Prints in the form of the agent's answer, with the warnings of this program. */
 static int print_json(const struct check *c)
 {
 	_cleanup_(jsonw_done) struct jsonw w = { 0 };

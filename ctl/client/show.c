@@ -29,9 +29,9 @@ static const char *find_last_key(const char *path)
 struct shown {
 	const struct column *columns;
 	unsigned int n;
-	unsigned int spare; /* columns from this one on may be left out where lines are short */
-	uint32_t rigid;	    /* bits of columns with cells that stay whole */
-	const char *none;   /* is printed where there are no items */
+	unsigned int spare; /* columns from this one on may be omitted if lines are short */
+	uint32_t rigid;	    /* bits of columns with cells that are never cut */
+	const char *none;   /* printed if there are no items */
 };
 
 static int show_table(const struct json_node *items, const struct shown *shown, unsigned int indent,
@@ -78,7 +78,7 @@ int show_watches(const struct json_node *watches, FILE *out)
 		.columns = columns,
 		.n = ARRAY_SIZE(columns),
 		.spare = 7,
-		.rigid = 0x1fc, /* all but CGROUP and RULES */
+		.rigid = 0x1fc, /* all except CGROUP and RULES */
 		.none = "no watches: no process matches a rule",
 	};
 
@@ -96,7 +96,7 @@ int show_sessions(const struct json_node *sessions, FILE *out)
 		.columns = columns,
 		.n = ARRAY_SIZE(columns),
 		.spare = 6,
-		.rigid = 1, /* an id is to be copied */
+		.rigid = 1, /* a user copies the id */
 		.none = "no sessions",
 	};
 
@@ -140,7 +140,7 @@ int show_faults(const struct json_node *faults, const char *file, const char *ki
 	return 0;
 }
 
-/* A line for each member; where it is longer than the terminal's it goes on below the value. */
+/* Prints a line for each member; a line longer than the terminal's continues below the value. */
 static int show_object(const struct json_node *object, FILE *out)
 {
 	int width = 0;
@@ -162,7 +162,7 @@ static int show_object(const struct json_node *object, FILE *out)
 	return 0;
 }
 
-/* Whether `key` is among the names of an array of strings. */
+/* Returns whether an array of strings has `key`. */
 static bool has_name(const struct json_node *names, const char *key)
 {
 	for (const struct json_node *m = json_node_first(names); m; m = json_node_next(m))
@@ -171,7 +171,7 @@ static bool has_name(const struct json_node *names, const char *key)
 	return false;
 }
 
-/* The holdings of each owner; '!' after a value that is the owner's whole share or more. */
+/* Prints the holdings of each owner; '!' follows a value of the owner's whole share or more. */
 static int show_owners(const struct json_node *owners, FILE *out)
 {
 	static const struct column columns[] = {
@@ -203,7 +203,7 @@ static int show_owners(const struct json_node *owners, FILE *out)
 	return text_table_print(&table, 2, out);
 }
 
-/* What of the status is an array, each with a table of its own. */
+/* Prints an array of the status, each in its own table. */
 static int show_list(const struct json_node *value, FILE *out)
 {
 	static const struct column rings[] = {

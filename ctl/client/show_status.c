@@ -16,10 +16,10 @@
 #include "shared/tools/macro.h"
 
 #define LINES	   12
-#define LINES_KEPT 4 /* the head, those above watches and sessions, the losses */
+#define LINES_KEPT 4 /* the head, the heads of watches and sessions, the losses */
 #define FAULTS_TOP 3
 
-/* Faults as they are found, a line for each. */
+/* The faults found so far, a line for each. */
 struct faults {
 	FILE *out;
 	unsigned int count;
@@ -47,7 +47,7 @@ static void put_age(const struct json_node *status, const char *path, FILE *out)
 	fputs(text_duration_us(MIN(ms, UINT64_MAX / 1000) * 1000, text), out);
 }
 
-/* The file on disk is not the set in force. */
+/* Reports a rules file that is not the active set. */
 static void find_refused(const struct json_node *status, struct faults *f)
 {
 	uint64_t faults = paths_number(status, "rules_refused.faults");
@@ -112,7 +112,7 @@ static void find_unsampled(const struct json_node *status, struct faults *f)
 	fputs("\n", f->out);
 }
 
-/* Tables of the kernel side or of the consumer that had no room. */
+/* Reports full tables of the kernel side or of the consumer. */
 static void find_full(const struct json_node *status, struct faults *f)
 {
 	static const struct {
@@ -136,7 +136,7 @@ static void find_full(const struct json_node *status, struct faults *f)
 	}
 }
 
-/* Cgroups that the agent cannot see: rules by cgroup may be blind there. */
+/* Reports cgroups that the agent cannot see: rules by cgroup have no effect there. */
 static void find_unseen(const struct json_node *status, struct faults *f)
 {
 	uint64_t unreadable = paths_number(status, "cgroups.unreadable.count");
@@ -158,7 +158,7 @@ static void find_unseen(const struct json_node *status, struct faults *f)
 	}
 }
 
-/* Cgroups that a rule matches and the loader does not allow. */
+/* Reports cgroups that a rule matches and the loader does not allow. */
 static void find_out_of_scope(const struct json_node *status, struct faults *f)
 {
 	uint64_t refused = paths_number(status, "scope.refused");
@@ -170,7 +170,7 @@ static void find_out_of_scope(const struct json_node *status, struct faults *f)
 			refused, refused == 1 ? "" : "s");
 }
 
-/* The faults that an operator at 3 a.m. must not overlook, the worst first. */
+/* Finds the faults that an operator at 3 a.m. must not overlook, the worst first. */
 static void find_faults(const struct json_node *status, struct faults *f)
 {
 	find_refused(status, f);
@@ -204,8 +204,8 @@ static void put_count(const struct json_node *status, const char *path, const ch
 }
 
 /*
- * The stalls of a watch, by the resource with most of them: "io 4.6 s". What cannot be read is no
- * "no stall".
+ * Returns the stall time of the resource with the most stall of a watch: "io 4.6 s". An unreadable
+ * value is not printed as "no stall".
  */
 static char *name_stall(const struct json_node *watch)
 {
@@ -274,7 +274,7 @@ static void add_session(struct text_table *table, const struct json_node *sessio
 	text_table_add(table, member_text_value("reason", paths_get(session, "reason")));
 }
 
-/* How a list is shown: at most this many rows, and the last may have the number of the others. */
+/* How a list is printed: at most `top` rows, and the last row may have the number of the others. */
 struct rows {
 	unsigned int top;
 	uint32_t rigid; /* as of struct text_table */
@@ -301,7 +301,7 @@ static int put_list(const struct json_node *items, const struct rows *rows, FILE
 	return r;
 }
 
-/* What was lost of lines, samples and events since the start, and how large the agent is. */
+/* Prints the lost lines, samples and events since the start, and the size of the agent. */
 static void put_lost(const struct json_node *status, FILE *out)
 {
 	static const struct {
@@ -354,8 +354,7 @@ static int put_brief(const struct status_answers *a, unsigned int top, FILE *out
 	return r;
 }
 
-/* Each fault is a line; where it is not all that is asked for, as much of it as the terminal has.
- */
+/* Prints each fault as a line; without `all` cut to the width of the terminal. */
 static unsigned int put_faults(char *text, unsigned int count, bool all, FILE *out)
 {
 	unsigned int columns = terminal_columns(UINT32_MAX), lines = 0;

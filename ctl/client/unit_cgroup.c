@@ -10,7 +10,7 @@
 #include "shared/files/cgroupfs.h"
 #include "shared/tools/macro.h"
 
-#define CGROUPS_MAX 65536 /* as many as the agent knows */
+#define CGROUPS_MAX 65536 /* the agent's limit */
 #define UNIT_BYTES  256	  /* UNIT_NAME_MAX of systemd */
 
 struct search {
@@ -18,7 +18,9 @@ struct search {
 	struct unit_found *found;
 };
 
-/* A unit that has a cgroup ends in one of these; a name that does not is a service's. */
+/*
+ * The name of a unit with a cgroup ends in one of these suffixes; a name without one is a service.
+ */
 static bool has_suffix(const char *name)
 {
 	static const char *const suffixes[] = { ".service", ".scope", ".slice",
@@ -38,7 +40,10 @@ static bool is_slice(const char *name, size_t bytes)
 	return bytes > suffix && !memcmp(name + bytes - suffix, ".slice", suffix);
 }
 
-/* Of `path`, which begins with '/'. A folder that has gone meanwhile counts as a user's. */
+/*
+ * Finds the owner of `path`, which begins with '/'. A folder that was removed in the meantime
+ * counts as a user's.
+ */
 static enum unit_owner find_owner(const char *mount, const char *path, uid_t *ret_uid)
 {
 	enum unit_owner owner = UNIT_OF_SYSTEM;
@@ -122,7 +127,7 @@ void unit_cgroup_path(const char *mount, const char *given, char ret_path[PATH_M
 	snprintf(ret_path, PATH_MAX, "/%.*s", (int)bytes, given);
 }
 
-/* Where this machine shows no cgroups, the agent may know better. */
+/* If no cgroups are visible here, the agent may still see them. */
 static void resolve_path(struct unit_cgroup *unit)
 {
 	const char *given = unit->options.cgroup;

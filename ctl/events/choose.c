@@ -7,7 +7,10 @@
 #include "ctl/events/offers.h"
 #include "shared/tools/cleanup.h"
 
-/* How many selected sessions begin with the wanted id; *ret_whole: one is just that. */
+/*
+ * Returns the number of selected sessions with an id that begins with the wanted one; *ret_whole:
+ * the session with exactly this id.
+ */
 static uint32_t count_selected(const struct store *store, const struct select *select,
 			       uint32_t *ret_whole)
 {
@@ -25,7 +28,7 @@ static uint32_t count_selected(const struct store *store, const struct select *s
 	return n;
 }
 
-/* Says which sessions begin so. */
+/* Prints the sessions with an id that begins so. */
 static int refuse_beginning(const struct options *options, const struct select *select,
 			    const struct store *store)
 {
@@ -72,7 +75,7 @@ static bool is_better(const struct store_session *a, const struct store_session 
 	return a_ended != b_ended ? a_ended : a->time_ns > b->time_ns;
 }
 
-/* The session that is shown of a file; STORE_NONE: none is selected. */
+/* Returns the session of a file to show; STORE_NONE: none is selected. */
 static uint32_t find_newest(const struct store *store, unsigned int file)
 {
 	uint32_t best = STORE_NONE;
@@ -84,7 +87,7 @@ static uint32_t find_newest(const struct store *store, unsigned int file)
 	return best;
 }
 
-/* Leaves of each file the one; returns how many sessions are not shown any more. */
+/* Keeps one session of each file; returns the number of sessions that are no longer shown. */
 static uint32_t leave_newest(struct store *store, unsigned int n_files)
 {
 	uint32_t kept[sizeof(store->sessions->files) * 8], left = 0;

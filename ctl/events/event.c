@@ -6,7 +6,7 @@
 
 #include "shared/tools/macro.h"
 
-/* Types as a set. */
+/* Bits of types, for sets. */
 enum {
 	STACK = 1u << EVENT_STACK,
 	START = 1u << EVENT_SESSION_START,
@@ -60,7 +60,7 @@ static const struct key *find_key(const struct json_text *text, enum event_type 
 	return NULL;
 }
 
-/* What stands in an id of either form, "17" or 17. */
+/* Reads an id in either form, "17" or 17. */
 static bool read_id(struct json_reader *json, struct json_text *ret_text)
 {
 	uint64_t number;
@@ -117,8 +117,8 @@ static bool read_value(struct reading *r)
 }
 
 /*
- * The type decides the meaning of the other keys; a pipeline on the way may have moved it behind
- * them.
+ * Finds the type first, because it decides the meaning of the other keys; a pipeline may have moved
+ * it after them.
  */
 static bool find_type(struct reading *r, const char *line, size_t bytes)
 {
@@ -205,8 +205,7 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 }
 
 /*
- * Where in the source of its function a frame is (docs/events.md); of an odd object the present
- * members.
+ * Reads the source line of a frame (docs/events.md); of an incomplete object the present members.
  */
 static bool take_source(struct json_reader *json, struct event_frame *frame)
 {
@@ -272,7 +271,7 @@ bool event_frame(struct json_reader *json, struct event_frame *ret_frame)
 	return true;
 }
 
-/* `n` digits at *at, which they may also end before with the text: then `otherwise` counts. */
+/* Reads `n` digits at *at; if the text ends before them, the number is `otherwise`. */
 static bool take_number(const char **at, const char *end, char before, unsigned int n,
 			int otherwise, int *ret_number)
 {
@@ -295,7 +294,7 @@ static bool take_number(const char **at, const char *end, char before, unsigned 
 	return true;
 }
 
-/* Decimals behind the seconds. */
+/* Reads the decimals after the seconds. */
 static bool take_ns(const char **at, const char *end, uint64_t *ret_ns)
 {
 	uint64_t unit = NSEC_PER_SEC, ns = 0;
@@ -310,7 +309,10 @@ static bool take_ns(const char **at, const char *end, uint64_t *ret_ns)
 	return *at == end;
 }
 
-/* Days since 1970 (howardhinnant.github.io/date_algorithms.html); timegm(3) would open a file. */
+/*
+ * Returns the days since 1970 (howardhinnant.github.io/date_algorithms.html); timegm(3) would open
+ * a file.
+ */
 static uint64_t count_days(int year, int month, int day)
 {
 	int y = year - (month <= 2), era = y / 400, of_era = y - era * 400;

@@ -16,9 +16,9 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define FIRST_LINES 1000 /* among them the first event of a file is looked for */
+#define FIRST_LINES 1000 /* the first event of a file is searched in these */
 
-/* How the files of an input belong together. */
+/* How the files of an input are related. */
 enum together {
 	ONE_AFTER_THE_OTHER,
 	APART,
@@ -70,7 +70,7 @@ static bool pass_frames(void *context, struct json_reader *json, const struct ev
 	return json_reader_skip(json);
 }
 
-/* When the line's event was; 0: it is none. */
+/* Returns the time of the line's event; 0: it is not an event. */
 static uint64_t time_of(struct unwrap *unwrap, const struct lines_line *line)
 {
 	struct event_fault fault;
@@ -85,7 +85,7 @@ static uint64_t time_of(struct unwrap *unwrap, const struct lines_line *line)
 	return ns;
 }
 
-/* Finds when the first event of a file was, and goes back to its begin. */
+/* Finds the time of the first event of a file, and rewinds the file. */
 static void find_first(struct reader *reader, struct input_file *file)
 {
 	struct lines_line line;
@@ -116,8 +116,8 @@ static int compare_files(const void *a, const void *b)
 }
 
 /*
- * A stack's parts may stand on both sides of a rotation, and a shell names the newest file first:
- * the oldest one is read first. Insertion keeps the order of those without a time.
+ * Sorts the files, the oldest first: a stack's parts may be on both sides of a rotation, and a
+ * shell lists the newest file first. Insertion keeps the order of files without a time.
  */
 static void order_files(struct input *input)
 {
@@ -163,7 +163,7 @@ static int choose_input(const struct options *options, struct input *input, enum
 	return r < 0 ? input_fail(options, input, r) : 0;
 }
 
-/* `signal` counts where the command line names none; NULL: all signals. */
+/* `signal` is the default if the command line has none; NULL: all signals. */
 static int read_input(const struct options *options, const char *const *files,
 		      enum together together, const char *signal, struct input *input)
 {

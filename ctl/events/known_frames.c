@@ -21,7 +21,9 @@ void known_frames_done(struct known_frames *k)
 	k->budget.used_bytes = 0;
 }
 
-/* Up to where a frame is looked for: behind its first '}', of whatever object that is. */
+/*
+ * Returns the bytes of the text by which a frame is looked up: up to its first '}', of any object.
+ */
 static size_t measure_prefix(const char *text, size_t bytes)
 {
 	const char *end = memchr(text, '}', bytes);
@@ -30,9 +32,10 @@ static size_t measure_prefix(const char *text, size_t bytes)
 }
 
 /*
- * A frame's text that was read before is that frame: a JSON object ends where it ends, whatever
- * stands behind it. So a known frame is not read again. With source lines it has objects within;
- * of frames that agree up to the end of the first of these the last one is known.
+ * A frame with a known text is that frame, because the end of a JSON object does not depend on the
+ * text after it. So a known frame is not parsed again. With source lines a frame contains other
+ * objects; of several frames with the same text up to the end of the first inner object, only the
+ * last one is known.
  */
 bool known_frames_take(const struct known_frames *k, struct json_reader *json, uint32_t *ret_frame)
 {

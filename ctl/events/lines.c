@@ -20,7 +20,7 @@ void lines_done(struct lines *l)
 	l->data = NULL;
 }
 
-/* Reads more after the present bytes. 1, 0 at the end, or -errno. */
+/* Reads more bytes after the buffered ones. 1, 0 at the end, or -errno. */
 static int fill_buffer(struct lines *l)
 {
 	ssize_t n;
@@ -40,7 +40,7 @@ static int fill_buffer(struct lines *l)
 	return n > 0;
 }
 
-/* Passes over the rest of a line that is too long. 0 or -errno. */
+/* Skips the rest of a line that is too long. 0 or -errno. */
 static int pass_line(struct lines *l)
 {
 	int r;
@@ -58,7 +58,7 @@ static int pass_line(struct lines *l)
 	return r;
 }
 
-/* Gives `bytes` bytes out as the next line. */
+/* Returns `bytes` bytes as the next line. */
 static int give_line(struct lines *l, size_t bytes, bool whole, struct lines_line *ret_line)
 {
 	*ret_line = (struct lines_line){

@@ -89,7 +89,7 @@ void offers_print_stacks(const struct offers *o, const struct store *store, FILE
 	print_offer(&o->pids, NULL, "--pid", out);
 }
 
-/* The newest sessions, the newest first; returns how many. */
+/* Finds the newest sessions, the newest first; returns their number. */
 static uint32_t find_newest(const struct store *store, uint32_t newest[OFFERS_SHOWN])
 {
 	uint32_t n = 0;

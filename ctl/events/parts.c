@@ -37,7 +37,7 @@ static int give_up(struct parts *p, struct parts_open *o)
 	return note_lacking(p, o->key.session, o->id);
 }
 
-/* The place of the stack of which this is a part; NULL: no part of it waits. */
+/* Returns the place of the stack with this id; NULL: no part of it waits. */
 static struct parts_open *find_open(const struct parts *p, uint32_t session, uint32_t id)
 {
 	for (size_t i = 0; i < PARTS_OPEN_MAX; i++) {
@@ -49,7 +49,7 @@ static struct parts_open *find_open(const struct parts *p, uint32_t session, uin
 	return NULL;
 }
 
-/* A free place, or that of the stack that has waited longest. */
+/* Returns a free place, or the place of the stack that has waited longest. */
 static struct parts_open *find_place(const struct parts *p)
 {
 	struct parts_open *oldest = &p->open[0];

@@ -23,12 +23,12 @@ void pool_seed(void)
 	if (seeded)
 		return;
 	seeded = true;
-	/* Without it hashes are only foreseeable: slow at worst, never wrong. */
+	/* Without a seed hashes are only predictable: lookups may be slow, never wrong. */
 	if (getrandom(&fresh, sizeof(fresh), GRND_NONBLOCK) == sizeof(fresh))
 		seed = fresh | 1;
 }
 
-/* The two halves of a 128-bit product folded, as wyhash does (github.com/wangyi-fudan/wyhash). */
+/* Folds the two halves of a 128-bit product, as wyhash does (github.com/wangyi-fudan/wyhash). */
 static uint64_t mix_bits(uint64_t a, uint64_t b)
 {
 	__uint128_t product = (__uint128_t)a * b;
@@ -132,7 +132,7 @@ static int grow_data(struct pool *p, uint64_t bytes)
 	return 0;
 }
 
-/* Twice as many places, at least; all items find theirs anew. */
+/* At least doubles the number of places, and inserts all items again. */
 static int grow_places(struct pool *p)
 {
 	uint32_t n = p->n_places ? p->n_places * 2 : FIRST_ITEMS * 2;
@@ -181,7 +181,7 @@ static int add_item(struct pool *p, const void *data, size_t bytes, uint32_t has
 	return 0;
 }
 
-/* The place of these bytes, or the free one where they would stand. Needs one free place. */
+/* Returns the place of these bytes, or the free place for them. Needs one free place. */
 static uint32_t find_place(const struct pool *p, const void *data, size_t bytes, uint32_t hash)
 {
 	uint32_t mask = p->n_places - 1, place;

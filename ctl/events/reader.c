@@ -9,7 +9,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define PROGRESS_LINES 256 /* between two looks at the clock */
+#define PROGRESS_LINES 256 /* between two readings of the clock */
 
 int reader_init(struct reader *r, struct store *store, const struct select *select, FILE *err)
 {
@@ -112,12 +112,12 @@ static const char *add_stack(struct reader *r, uint32_t session, const struct ev
 	return NULL;
 }
 
-/* A line of no session, or of one in another file. */
+/* Returns whether a line has no session, or its session is in another file. */
 static bool is_aside(struct reader *r, const struct event *event)
 {
 	if (event->type == EVENT_ERROR || event->type == EVENT_REJECTED)
 		return true;
-	/* A session counts in its last line the triggers that were held while it ran. */
+	/* The last line of a session counts the triggers that were held back while it ran. */
 	return event->type == EVENT_HELD && !event_is(&event->reason, "session_running") &&
 	       !store_held(r->store, event);
 }
@@ -152,7 +152,7 @@ static const char *add_event(struct reader *r, const struct event *event,
 	return NULL;
 }
 
-/* Counts the event unless its line was there before. */
+/* Counts the event unless its line is a repeated one. */
 static const char *take_event(struct reader *r, const struct event *event,
 			      const struct unwrapped *line)
 {
@@ -211,7 +211,9 @@ int reader_line(struct reader *r, const struct lines_line *line, uint64_t number
 	return r->error;
 }
 
-/* Why the file was not read to its end. Memory ends all reading, the rest only that of this file.
+/*
+ * Prints why the file was not read to its end. Lack of memory ends all reading, other errors only
+ * the reading of this file.
  */
 static int say_error(struct reader *r, uint64_t number, int error)
 {
@@ -252,7 +254,7 @@ int reader_read(struct reader *r, int fd, const char *name, struct progress *pro
 	return e;
 }
 
-/* "1 line", "3 lines". */
+/* Prints "1 line", "3 lines". */
 static void say_lines(const struct reader *r, uint64_t n, const char *what)
 {
 	if (n)

@@ -3,7 +3,7 @@
 
 /* Without padding, as all keys of pools. */
 struct line {
-	uint64_t hash; /* of the object with the time, or of all of the line */
+	uint64_t hash; /* of the object with the time, or of the whole line */
 	uint64_t mono_ns;
 	uint32_t group, part; /* part: lines of `trocar symbolize` share a time */
 };
@@ -25,7 +25,7 @@ static uint64_t hash_text(uint64_t before, const struct json_text *text)
 	return pool_hash(both, sizeof(both));
 }
 
-/* The origin of the time: two hosts, or two boots of one, may have the same. */
+/* Returns a hash of the origin of a time: two hosts, or two boots of one, may have equal times. */
 static uint64_t hash_owner(const struct event *event)
 {
 	uint64_t hash = hash_text(0, &event->type_text);

@@ -9,9 +9,9 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define TEXT_BYTES 4096 /* no name that is asked for is longer */
+#define TEXT_BYTES 4096 /* longest name in a selection */
 
-/* `text` is the value of the option `name`, NULL without it: then *ret_ns stays. */
+/* Parses `text`, the value of the option `name`; NULL: not given, and *ret_ns is unchanged. */
 static int parse_time(const struct options *options, const char *name, const char *text,
 		      uint64_t now_ns, uint64_t *ret_ns)
 {
@@ -45,7 +45,7 @@ int select_options(const struct options *options, struct select *ret_select)
 	return 0;
 }
 
-/* How text and word compare: as a whole, as a beginning, or as a path and all below it. */
+/* How a text matches a word: equal, beginning with it, or a path at or below it. */
 enum how { WHOLE, BEGINNING, BELOW };
 
 static bool fits_text(const struct json_text *text, const char *word, enum how how, bool all)
@@ -79,10 +79,10 @@ static bool fits_signal(const struct json_text *signal, const struct select *s, 
 	return fits_text(signal, "oncpu", WHOLE, all) || fits_text(signal, "offcpu", WHOLE, all);
 }
 
-/* Whether all fits but the signal. */
+/* Returns whether everything except the signal matches. */
 static bool fits_rest(const struct select *s, const struct event *event, bool all)
 {
-	/* The writer puts pid before comm: the one marks that the other has been read. */
+	/* The writer puts pid before comm, so a known comm means that pid has been read. */
 	if (s->has_pid && event->pid != s->pid && (all || event->comm.data))
 		return false;
 	return fits_text(&event->session, s->session, BEGINNING, all) &&

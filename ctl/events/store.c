@@ -36,7 +36,7 @@ const char *store_state_word(enum store_state state)
 	return states[state];
 }
 
-/* A kind of wait that this version does not know is another one. */
+/* An unknown kind of wait counts as STORE_WAITS_OTHER. */
 static enum store_state find_state(const struct event *event)
 {
 	if (!event->state.data)
@@ -67,7 +67,7 @@ const char *store_phase_word(enum store_phase phase)
 	return phases[phase];
 }
 
-/* By type of line: the number of its list in a session, plus 1; 0: it is not kept. */
+/* By type of line: number of its list in a session, plus 1; 0: lines of the type are not kept. */
 static const uint8_t kept[EVENT_TYPES_] = {
 #define TYPE(id, json)
 #define KEPT(id, json, member) [EVENT_##id] = STORE_TYPE_##id + 1,
@@ -116,7 +116,7 @@ int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text
 	return pool_put(&s->texts, s->plain, json_reader_decode(text, s->plain), ret_text);
 }
 
-/* The texts of `from`, `n` of them, to the numbers at `to`. */
+/* Stores the `n` texts of `from`, and writes their numbers to `to`. */
 static int put_texts(struct store *s, const struct json_text *const from[], uint32_t *const to[],
 		     size_t n)
 {
@@ -129,7 +129,7 @@ static int put_texts(struct store *s, const struct json_text *const from[], uint
 	return 0;
 }
 
-/* A kind of a later version is drawn as code of the program. */
+/* An unknown kind of a later version counts as code of the program. */
 static uint32_t find_kind(const struct json_text *text)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -199,7 +199,7 @@ static void set_pre_roll(struct store_session *to, const struct event *event)
 	to->length_ms[STORE_ONSET] = onset_ms;
 }
 
-/* Keeps the line unless it is kept, as where a file is read twice, or there is no room. */
+/* Keeps the line, unless it is already kept, as when a file is read twice, or the list is full. */
 static int keep_line(struct store *s, struct store_lines *to, const char *line, size_t bytes)
 {
 	uint32_t number;
@@ -263,7 +263,9 @@ static enum store_cause find_cause(const struct json_text *resource)
 
 bool store_held(struct store *s, const struct event *event)
 {
-	/* A line with sums stands for the triggers since the line before, else it stands for one.
+	/*
+	 * A line with sums stands for all triggers since the previous line, another line for one
+	 * trigger.
 	 */
 	bool sums = event->repeats > 0;
 	uint32_t id, number;
@@ -302,7 +304,7 @@ int store_key(struct store *s, uint32_t session, const struct event *event,
 	return 0;
 }
 
-/* Puts a new key behind those of its session. */
+/* Appends a new key to the list of its session. */
 static int link_key(struct store *s, uint32_t session, uint32_t number)
 {
 	struct store_list *keys = &s->sessions[session].keys;
@@ -320,7 +322,7 @@ static int link_key(struct store *s, uint32_t session, uint32_t number)
 	return 0;
 }
 
-/* Adds to the sums of a whole key. */
+/* Adds to the sums of a complete key. */
 static int count_key(struct store *s, const struct store_key *key, const struct store_value *value)
 {
 	uint32_t number, before = s->keys.count;
@@ -349,7 +351,7 @@ int store_count(struct store *s, struct store_key *key, const uint32_t *frames, 
 	return r < 0 ? r : count_key(s, key, value);
 }
 
-/* Keys, their values and their order are made anew of those that stay. */
+/* Rebuilds keys, values and lists from the keys that stay. */
 int store_drop(struct store *s)
 {
 	struct pool keys = s->keys;
@@ -400,7 +402,7 @@ uint32_t store_first(const struct store *s, uint32_t session)
 {
 	if (session == STORE_NONE)
 		return s->keys.count ? 0 : STORE_NONE;
-	return s->sessions[session].keys.first - 1; /* of 0: STORE_NONE */
+	return s->sessions[session].keys.first - 1; /* for 0: STORE_NONE */
 }
 
 uint32_t store_next(const struct store *s, uint32_t session, uint32_t key)

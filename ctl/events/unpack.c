@@ -33,7 +33,7 @@ void unpack_done(struct unpack *u)
 	u->data = NULL;
 }
 
-/* Reads more after the present bytes. 1; 0 at the end; -errno. */
+/* Reads more bytes after the buffered ones. 1; 0 at the end; -errno. */
 static int fill_buffer(struct unpack *u)
 {
 	ssize_t n;
@@ -96,8 +96,8 @@ static int begin_file(struct unpack *u)
 }
 
 /*
- * Takes from the buffer and gives at most `bytes`, of which *ret_given came. 0, which may give
- * nothing; -EBADMSG, -ENOMEM.
+ * Decompresses from the buffer, at most `bytes`; *ret_given is the number of bytes written. 0, also
+ * if that is 0; -EBADMSG, -ENOMEM.
  */
 static int inflate_some(struct unpack *u, unsigned char *data, size_t bytes, size_t *ret_given)
 {
@@ -121,7 +121,7 @@ static int inflate_some(struct unpack *u, unsigned char *data, size_t bytes, siz
 	return r == Z_OK || r == Z_BUF_ERROR ? 0 : -EBADMSG;
 }
 
-/* The same for zstd. */
+/* As inflate_some, for zstd. */
 static int decompress_some(struct unpack *u, unsigned char *data, size_t bytes, size_t *ret_given)
 {
 	ZSTD_inBuffer in = { u->data, u->bytes, u->at };
@@ -144,7 +144,7 @@ static int unpack_some(struct unpack *u, void *data, size_t bytes, size_t *ret_g
 {
 	int r;
 
-	/* Between two parts there may be zeroes, as where the file was on a tape. */
+	/* There may be zeroes between two parts, for example of a file from a tape. */
 	while (u->between && u->at < u->bytes && !u->data[u->at])
 		u->at++;
 	if (u->between && u->at == u->bytes)
@@ -165,7 +165,7 @@ static ssize_t read_packed(struct unpack *u, void *data, size_t bytes)
 		size_t given = 0;
 		int r = 1;
 
-		/* What is inside of the stream comes out before more is read. */
+		/* Returns the data inside the stream before it reads more. */
 		r = unpack_some(u, data, bytes, &given);
 		if (r < 0)
 			return r;
@@ -181,7 +181,7 @@ static ssize_t read_packed(struct unpack *u, void *data, size_t bytes)
 	}
 }
 
-/* The bytes read to identify the form, then straight from the file. */
+/* Returns the bytes read to identify the form, then reads directly from the file. */
 static ssize_t read_plain(struct unpack *u, void *data, size_t bytes)
 {
 	size_t there = MIN(bytes, u->bytes - u->at);

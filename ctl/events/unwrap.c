@@ -37,7 +37,7 @@ static bool has_part(const char *text, size_t bytes, const char *part)
 	return memmem(text, bytes, part, strlen(part)) != NULL;
 }
 
-/* Where the first object begins; NULL: there is none. */
+/* Returns the begin of the first object; NULL: there is none. */
 static const char *find_object(const char *text, size_t bytes)
 {
 	const char *end = text + bytes;
@@ -55,7 +55,7 @@ static const char *find_object(const char *text, size_t bytes)
 
 /* Facts from the keys of an object. */
 struct look {
-	bool type;		  /* it has one, as each event has */
+	bool type;		  /* the object has this key, as each event does */
 	struct json_text message; /* of the first key of `messages` */
 	bool left_out;		  /* the message is null */
 };
@@ -84,7 +84,7 @@ static void look_at_value(struct json_reader *json, const struct json_text *key,
 		json_reader_skip(json);
 }
 
-/* False: it is no JSON. */
+/* Reads the keys of an object. False: not JSON. */
 static bool look_at(const char *text, size_t bytes, struct look *ret_look)
 {
 	struct json_reader json;
@@ -98,7 +98,7 @@ static bool look_at(const char *text, size_t bytes, struct look *ret_look)
 	return json_reader_end(&json);
 }
 
-/* The event in a pipeline's message, which may have a prefix. */
+/* Finds the event in a pipeline's message, which may have a prefix. */
 static enum unwrap_what open_message(struct unwrap *u, const struct json_text *message,
 				     struct unwrapped *ret_found)
 {
@@ -129,7 +129,7 @@ enum unwrap_what unwrap_line(struct unwrap *u, const char *line, size_t bytes,
 		return open_message(u, &look.message, ret_found);
 	if (json)
 		return look.type ? UNWRAP_EVENT : look.left_out ? UNWRAP_LEFT_OUT : UNWRAP_NOTHING;
-	/* Its keys may have been sorted before it was cut: then it is one with a fault. */
+	/* A cut event with sorted keys counts as an event with a fault. */
 	return has_part(at, bytes, "\"type\"") && has_part(at, bytes, "\"mono_ns\"")
 		       ? UNWRAP_EVENT
 		       : UNWRAP_NOTHING;

@@ -28,7 +28,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "-1h", "-90min", "-1h30min", "1h ago": so long before now. */
+/* "-1h", "-90min", "-1h30min", "1h ago": this long before now. */
 static int parse_ago(const char *text, uint64_t now_ns, uint64_t *ret_ns)
 {
 	uint64_t seconds = 0;
@@ -62,7 +62,7 @@ static int parse_ago(const char *text, uint64_t now_ns, uint64_t *ret_ns)
 	return 0;
 }
 
-/* The beginning of a local day, so many days from today. */
+/* Returns the beginning of the local day that is `days` days from today. */
 static int find_day(uint64_t now_ns, int days, uint64_t *ret_ns)
 {
 	time_t now = (time_t)(now_ns / NSEC_PER_SEC), at;
@@ -80,7 +80,7 @@ static int find_day(uint64_t now_ns, int days, uint64_t *ret_ns)
 	return 0;
 }
 
-/* Two digits. False: others are there. */
+/* Reads two digits. False: there are other characters. */
 static bool take_two(const char *text, int most, int *ret_number)
 {
 	if (!is_digit(text[0]) || !is_digit(text[1]))
@@ -89,7 +89,9 @@ static bool take_two(const char *text, int most, int *ret_number)
 	return *ret_number <= most;
 }
 
-/* Takes "+02:00", "-0530" or "+02" off the end of a time: *ret_s east of UTC. False: none is there.
+/*
+ * Removes "+02:00", "-0530" or "+02" from the end of a time: *ret_s is the offset east of UTC.
+ * False: there is no offset.
  */
 static bool take_offset(char *text, int64_t *ret_s)
 {
@@ -108,7 +110,7 @@ static bool take_offset(char *text, int64_t *ret_s)
 	return true;
 }
 
-/* A time of which event_time took the parts as UTC's, as it is on the clocks here. */
+/* Converts a time, which event_time parsed as UTC, as a time of the local time zone. */
 static int from_local(uint64_t *ns)
 {
 	time_t at = (time_t)(*ns / NSEC_PER_SEC);
