@@ -21,10 +21,10 @@ struct diff {
 	struct view view;
 	struct tree tree;
 	enum view_columns columns;
-	char *names[TREE_COLUMNS]; /* tame; of the columns */
+	char *names[TREE_COLUMNS]; /* names of the columns, tame */
 	double seconds[TREE_COLUMNS];
-	double scale[TREE_COLUMNS]; /* to the unit that is printed */
-	bool shares;		    /* of the column's total: some length is not known */
+	double scale[TREE_COLUMNS]; /* factor to the printed unit */
+	bool shares; /* prints shares of the column's total: some length is not known */
 };
 
 static void diff_done(struct diff *d)
@@ -47,7 +47,7 @@ static int name_columns(struct diff *d, const struct input *input)
 	return 0;
 }
 
-/* By the time that each lasted; where a session does not have it, by the share of all. */
+/* Scales by the length of each side; if a session has no length, by shares of the total. */
 static void find_scale(struct diff *d)
 {
 	double unit = d->view.unit == VIEW_NS ? PER_SECOND_NS : PER_SECOND_SAMPLES;
@@ -99,7 +99,7 @@ static void print_folded(const struct options *options, const struct diff *d)
 	}
 }
 
-/* As wide as the time that it took: the same width is the same time per second in both. */
+/* Makes panels as wide as their length: equal widths are equal times per second in both. */
 static void set_panels(const struct diff *d, char *const heads[TREE_COLUMNS], struct svg *svg)
 {
 	const uint64_t *totals = d->tree.nodes[TREE_ROOT].total;
@@ -150,7 +150,7 @@ static int compare_inputs(const struct options *options, struct input *input, st
 	int r = tree_init(&d->tree, &input->store.budget);
 
 	d->columns = input->n == 2 ? VIEW_FILES : VIEW_PHASES;
-	d->view.labels.joined = !options->svg; /* as folded stacks are */
+	d->view.labels.joined = !options->svg; /* as in folded stacks */
 	if (r == 0)
 		r = name_columns(d, input);
 	if (r == 0)

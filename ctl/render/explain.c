@@ -20,14 +20,14 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* What is printed of one session, with its lines. */
+/* One session with its lines, for printing. */
 struct explained {
 	const struct store *store;
 	const struct store_session *session;
-	const struct json_node *end; /* its last line; NULL: it has none here */
-	const char *end_text;	     /* of the same */
-	const char *file;	     /* that it was read from, for commands that a person copies */
-	unsigned int number;	     /* of the last cause */
+	const struct json_node *end; /* its last line; NULL: not in the input */
+	const char *end_text;	     /* text of `end` */
+	const char *file;	     /* file of the session, for commands that a person copies */
+	unsigned int number;	     /* number of the last printed cause */
 	FILE *out;
 };
 
@@ -55,7 +55,7 @@ static int print_symptom(const struct explained *e)
 	return 0;
 }
 
-/* ---- how far it can be trusted */
+/* ---- the quality of the data */
 
 static void print_quality(const struct explained *e)
 {
@@ -68,11 +68,11 @@ static void print_quality(const struct explained *e)
 	fputs("\n", e->out);
 }
 
-/* ---- why it was */
+/* ---- the causes */
 
 /*
- * Prints a value as it stands in the line, for a program of jq in single quotes: a quote inside of
- * a string becomes its escape.
+ * Prints a value as written in the line, for a jq program in single quotes: a quote inside a string
+ * becomes its escape.
  */
 static void put_json(const struct explained *e, const struct json_node *value)
 {
@@ -92,7 +92,7 @@ static void put_json(const struct explained *e, const struct json_node *value)
 	}
 }
 
-/* A key is one of ours; another one would be another program. */
+/* Accepts only keys of ours, because another key could change the jq program. */
 static bool is_plain(const struct json_node *member)
 {
 	for (uint32_t i = 0; i < member->key_bytes; i++)
@@ -101,7 +101,7 @@ static bool is_plain(const struct json_node *member)
 	return member->key_bytes > 0;
 }
 
-/* Prints how to see the lines that a finding rests on. */
+/* Prints how to see the lines that are the evidence of a finding. */
 static void print_evidence(const struct explained *e, const struct json_node *evidence)
 {
 	for (; evidence; evidence = json_node_next(evidence)) {
@@ -119,7 +119,7 @@ static void print_evidence(const struct explained *e, const struct json_node *ev
 	}
 }
 
-/* Prints the threads that were waited for, link by link, where a line has them. */
+/* Prints the wait chain of a finding, link by link, if a line has it. */
 static int print_chain(const struct explained *e, const struct json_node *finding)
 {
 	uint64_t number = json_node_u64(json_node_get(finding, "chain"));

@@ -12,7 +12,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* The one signal that is shown; STORE_NONE: there are more. */
+/* Returns the only shown signal; STORE_NONE: there are several. */
 static uint32_t find_shown_signal(const struct view *v)
 {
 	if (v->signal != STORE_NONE || v->signals != 1)
@@ -87,7 +87,7 @@ static bool is_broken(const struct store *s, uint32_t quality)
 	return quality != STORE_NONE && !strcmp(pool_text(&s->texts, quality), "broken");
 }
 
-/* Of one session its time, id, rule and verdict; of more when they were. */
+/* Prints time, id, rule and verdict of one session; for several sessions their times. */
 static void put_sessions(const struct view *v, FILE *out)
 {
 	const struct store *s = &v->input->store;
@@ -146,7 +146,9 @@ char *flamegraph_subtitle(const struct view *view, enum view_columns columns)
 	return fclose(out) == EOF ? NULL : text;
 }
 
-/* Both phases side by side; one alone when it is asked for, or when the other has nothing. */
+/*
+ * Shows both phases next to each other; only one if the user selected it, or if the other is empty.
+ */
 static void choose_panels(struct svg *svg, const struct view *view, char *const heads[TREE_COLUMNS])
 {
 	const uint64_t *totals = svg->tree->nodes[TREE_ROOT].total;

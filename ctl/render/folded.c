@@ -7,7 +7,7 @@
 #include "ctl/cli/command_exit.h"
 #include "shared/tools/cleanup.h"
 
-/* A ';' would be read as the next frame: as the other folding tools do, ':' stands for it. */
+/* Prints ':' instead of ';', which would begin the next frame, as other folding tools do. */
 static void put_name(const char *name, FILE *out)
 {
 	for (; *name; name++)
@@ -58,7 +58,7 @@ int folded_view(const struct options *options, struct view *view)
 	_cleanup_(tree_done) struct tree tree = { 0 };
 	int r = tree_init(&tree, &view->input->store.budget);
 
-	view->labels.joined = true; /* the format has no place for a file */
+	view->labels.joined = true; /* the format has no field for a file */
 	if (r == 0)
 		r = view_fill(view, VIEW_ALL, &tree);
 	if (r == 0)
@@ -68,7 +68,10 @@ int folded_view(const struct options *options, struct view *view)
 	return r;
 }
 
-/* Samples that stand for different times do not add up, but their times do. */
+/*
+ * Chooses the unit: numbers of samples that stand for different times cannot be added up, but their
+ * times can.
+ */
 static void choose_unit(const struct options *options, struct view *view)
 {
 	if (options->count || view->unit == VIEW_NS || !view_rates_differ(view))

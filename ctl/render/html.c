@@ -23,25 +23,25 @@
 #define HEIGHT_KEY " height=\""
 #define NARROW_KEY " data-narrow=\""
 
-/* What one session's sections are written with. */
+/* The state for the sections of one session. */
 struct page {
 	struct view *view;
 	uint32_t session;
 	FILE *out;
-	int error;	     /* the first one; 0 */
-	unsigned int graphs; /* so far, of all sessions: each has an id */
+	int error;	     /* the first error; 0: none */
+	unsigned int graphs; /* number of graphs so far, in all sessions, for their ids */
 };
 
-/* Two flame graphs that stand side by side. */
+/* The two flame graphs, which are next to each other. */
 static const struct graph {
 	const char *signal, *what, *more;
-	bool busy; /* threads that wait for work would fill it */
+	bool busy; /* without threads that wait for work, which would fill the graph */
 } graphs[] = {
 	{ "oncpu", "What ran", "", false },
 	{ "offcpu", "What waited", ", without waits for work or on a condition", true },
 };
 
-/* The picture's height, from its own begin. */
+/* Returns the picture's height, from its first tag. */
 static unsigned long find_height(const char *svg, const char *key)
 {
 	const char *at = strstr(svg, key);
@@ -49,15 +49,15 @@ static unsigned long find_height(const char *svg, const char *key)
 	return at ? strtoul(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Ends a text in memory that was written with the result `r`. */
+/* Closes a text in memory, written with the result `r`. */
 static int end_text(FILE *to, int r)
 {
 	return fclose(to) == EOF && r >= 0 ? -ENOMEM : r;
 }
 
 /*
- * Shows a picture in a document of its own: its style and its script are not the page's, and a
- * browser without scripts shows it all the same.
+ * Embeds a picture as a separate document, so that its style and its script are not the page's. A
+ * browser without scripts shows it too.
  */
 static int put_graph(struct page *p, uint32_t signal, const struct graph *graph)
 {
@@ -132,7 +132,10 @@ static void put_nothing(void *context)
 {
 }
 
-/* What is of no session alone: before them all stalls, after them the asides. */
+/*
+ * Writes the parts that belong to no single session: the stalls before the sessions, the asides
+ * after them.
+ */
 static int put_around(struct input *input, bool before, FILE *out)
 {
 	_cleanup_free_ char *text = NULL;
@@ -150,7 +153,7 @@ static int put_around(struct input *input, bool before, FILE *out)
 	return html_text_sections(text, COLUMNS, NULL, put_nothing, NULL, out);
 }
 
-/* A title that was asked for stands above; else the first section has the headline. */
+/* Writes the title if the user gave one; else the first section has the headline. */
 static void put_head(const char *title, bool asked, FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n", out);
@@ -169,7 +172,7 @@ static void put_head(const char *title, bool asked, FILE *out)
 	fputs("</h1>\n", out);
 }
 
-/* The sections as a terminal of so many columns has them. */
+/* Writes the sections as for a terminal of COLUMNS columns. */
 static int put_body(const struct options *options, struct view *view, FILE *out)
 {
 	static const struct terminal drawn = {
@@ -191,7 +194,7 @@ static int put_body(const struct options *options, struct view *view, FILE *out)
 	return r;
 }
 
-/* Prints the page whole, or nothing of it. */
+/* Prints the whole page, or nothing. */
 static int write_page(const struct options *options, struct view *view)
 {
 	_cleanup_free_ char *title = options->title
@@ -226,7 +229,7 @@ int html_call(const struct options *options, const char *const *arguments)
 		return COMMAND_USAGE;
 	}
 	r = input_read(options, arguments, &input);
-	/* A session may have no stacks; those that were not selected are missed. */
+	/* A session may have no stacks. Unselected stacks are reported as missing. */
 	if (r == 0 && input.reader.unselected)
 		r = input_need_stacks(options, &input);
 	if (r)

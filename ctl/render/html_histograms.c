@@ -15,7 +15,9 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* One scale for all: half octaves from 1 us to 17 s; the last step has the longer ones. */
+/*
+ * One scale for all pictures: half octaves from 1 us to 17 s; the last step has all longer values.
+ */
 #define FIRST_OCTAVE 10
 #define LAST_OCTAVE  34
 #define STEPS	     (2 * (LAST_OCTAVE - FIRST_OCTAVE) + 2)
@@ -38,7 +40,7 @@ static unsigned int find_step(uint64_t le_ns)
 		octave++;
 	if (!le_ns || 1ull << octave < le_ns)
 		return STEPS - 1;
-	/* 3 << n stands between the two powers around it. */
+	/* 3 << n is between two powers of two. */
 	return 2 * (octave - FIRST_OCTAVE) -
 	       (octave > FIRST_OCTAVE && le_ns <= 3ull << (octave - 2));
 }
@@ -57,7 +59,7 @@ static void sum_steps(const struct json_node *line, uint64_t ret_counts[STEPS])
 	}
 }
 
-/* ---- its object */
+/* ---- the object of a histogram */
 
 static void put_member(const struct json_node *key, const char *name, const char *before, FILE *out)
 {
@@ -69,7 +71,7 @@ static void put_member(const struct json_node *key, const char *name, const char
 	html_text_put(text, strlen(text), out);
 }
 
-/* Which of these a line is of: its signal, and the other members of its key. */
+/* The kinds of histograms: the signal of a line, and the other members of its key. */
 static const struct {
 	const char *signal, *of, *says;
 	const char *members[4];
@@ -83,7 +85,10 @@ static const struct {
 	{ "reclaim", "reclaim", "memory:", { "kind", "device" } },
 };
 
-/* Returns the number of its kind; ARRAY_SIZE(kinds): it is of a part of one, or of none. */
+/*
+ * Returns the number of the line's kind; ARRAY_SIZE(kinds): it is of a part of a kind, or of no
+ * kind.
+ */
 static size_t find_kind(const struct json_node *line)
 {
 	const struct json_node *key = json_node_get(line, "key");
@@ -107,7 +112,7 @@ static void put_time(const struct json_node *line, const char *key, const char *
 		ns ? text_duration_us(ns / NSEC_PER_USEC, text) : "longer than all steps");
 }
 
-/* "requests: loop0 write service: 7; half of them at most 98 us, 99 of 100 at most 4 ms" */
+/* Prints "requests: loop0 write service: 7; half of them at most 98 us, 99 of 100 at most 4 ms". */
 static void put_caption(const struct json_node *line, size_t kind, FILE *out)
 {
 	fputs("<figcaption>", out);

@@ -11,7 +11,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Bytes of the escape sequence at `text`: up to its letter. */
+/* Returns the bytes of the escape sequence at `text`, up to its letter. */
 static size_t step_escape(const char *text, size_t bytes)
 {
 	size_t n = 1;
@@ -45,7 +45,9 @@ static void put_byte(char byte, FILE *out)
 	}
 }
 
-/* Begins the style of the sequence "\x1b[31m". Returns whether it is one; "\x1b[m" only ends one.
+/*
+ * Begins the style of the sequence "\x1b[31m". Returns whether it is a style; "\x1b[m" only ends
+ * one.
  */
 static bool open_style(const char *text, size_t bytes, FILE *out)
 {
@@ -78,7 +80,7 @@ void html_text_put(const char *text, size_t bytes, FILE *out)
 		fputs("</span>", out);
 }
 
-/* The heading of a section, without its style: up to ": " or the line's end. */
+/* Finds the heading of a section, without its style: up to ": " or the line's end. */
 static size_t measure_heading(const char *text, size_t bytes, const char **ret_heading)
 {
 	size_t skip = 0, n;
@@ -91,7 +93,7 @@ static size_t measure_heading(const char *text, size_t bytes, const char **ret_h
 	return n - skip;
 }
 
-/* A table stands as it is, with the sentences around it in lines of so many columns. */
+/* Writes a table unchanged, and the sentences around it in lines of `columns` columns. */
 static int put_wrapped(const char *text, size_t bytes, unsigned int columns, FILE *out)
 {
 	_cleanup_free_ char *lines = NULL;
@@ -117,7 +119,7 @@ static bool has_heading(const char *text, size_t bytes, const char *wanted)
 	return wanted && n == strlen(wanted) && !memcmp(heading, wanted, n);
 }
 
-/* Writes one section, of sentences, which the browser folds, or a table. */
+/* Writes one section, of sentences, which the browser wraps, or a table. */
 static int put_section(const char *text, size_t bytes, unsigned int columns, bool words, FILE *out)
 {
 	int r = 0;
@@ -131,7 +133,9 @@ static int put_section(const char *text, size_t bytes, unsigned int columns, boo
 	return r;
 }
 
-/* A line between sessions; on a page each has an element of its own. */
+/*
+ * Returns whether the text is a rule between sessions; on a page each session has its own element.
+ */
 static bool is_rule(const char *text, size_t bytes)
 {
 	return bytes == 4 && !memcmp(text, "----", 4);

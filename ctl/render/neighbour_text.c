@@ -8,7 +8,7 @@
 #include "ctl/cli/member_text.h"
 #include "shared/tools/cleanup.h"
 
-/* " (uid 1000, 600 cgroups)"; "" where no directory on the way belongs to a user. */
+/* Returns " (uid 1000, 600 cgroups)"; "" if no directory of the path belongs to a user. */
 static char *print_owner(const struct json_node *line)
 {
 	const struct json_node *uid = json_node_get(line, "neighbour_uid");
@@ -26,7 +26,7 @@ static char *print_owner(const struct json_node *line)
 	return n < 0 ? NULL : text;
 }
 
-/* Of a cgroup without a path, by its name where the line has one. */
+/* Names a cgroup without a path, by its name if the line has one. */
 static char *print_name(const struct json_node *line)
 {
 	_cleanup_free_ char *name = member_text_value("name", json_node_get(line, "name"));

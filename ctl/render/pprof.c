@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every numbered thing of the format (mapping, function, location, string) is a pool: its number in
- * the profile is the pool's number, plus one where 0 means none. First all samples are gone through
- * and fill the pools, then each is written as a field of its own into the gzip stream.
+ * Each numbered kind of the format (mapping, function, location, string) is a pool: a number in the
+ * profile is the pool's number, plus one where 0 means none. A first pass over all samples fills
+ * the pools; then each element is written as a field into the gzip stream.
  */
 #include "ctl/render/pprof.h"
 
@@ -16,8 +16,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define MAPPING_STEP (1ULL << 20) /* mappings begin at multiples of it */
-#define OFFSET_MAX   (1ULL << 44) /* beyond it lies no file */
+#define MAPPING_STEP (1ULL << 20) /* mappings begin at multiples of this */
+#define OFFSET_MAX   (1ULL << 44) /* no file is larger */
 
 /* Numbers of profile.proto. */
 enum {
@@ -51,12 +51,12 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_NUMBER };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
-/* Texts are strings of the profile; other numbers are of the pools, plus one. */
+/* Texts are numbers of strings of the profile; other numbers are those of the pools, plus one. */
 struct mapping {
 	uint32_t file, build_id;
 };
 
-/* Functions of one name in two files are two. */
+/* Functions with one name in two files are two functions. */
 struct function {
 	uint32_t name, raw, file, mapping;
 };
@@ -64,14 +64,14 @@ struct function {
 struct location {
 	uint32_t mapping, function;
 	uint32_t line, zero;
-	uint64_t offset; /* in the file; 0: it is in none */
+	uint64_t offset; /* in the file; 0: not in a file */
 };
 
-/* What is known of a mapping when all of its frames were seen. */
+/* The properties of a mapping, after all its frames were seen. */
 struct extent {
 	uint64_t start, bytes;
 	bool unnamed; /* some frame has no function */
-	bool lines;   /* some have a place in a source */
+	bool lines;   /* some have a source line */
 };
 
 struct profile {
@@ -90,7 +90,7 @@ static int number_string(struct profile *p, const char *text, uint32_t *ret_stri
 	return labels_plain(&p->view->labels, text, ret_string);
 }
 
-/* A text of the store; none is the empty one, number 0. */
+/* Stores a text of the store; no text is the empty string, number 0. */
 static int store_string(struct profile *p, uint32_t text, uint32_t *ret_string)
 {
 	if (text == STORE_NONE)
@@ -98,8 +98,10 @@ static int store_string(struct profile *p, uint32_t text, uint32_t *ret_string)
 	return labels_text(&p->view->labels, text, ret_string);
 }
 
-/* In the kernel the offset is a place in the function, in JIT code an address: neither is in a
- * file. */
+/*
+ * In the kernel the offset is relative to the function, in JIT code it is an address: neither is an
+ * offset in a file.
+ */
 static bool has_file_offset(const struct store_frame *f)
 {
 	return f->kind != STORE_KERNEL && f->kind != STORE_JIT && f->has_offset &&
@@ -183,7 +185,7 @@ static int add_location(struct profile *p, uint32_t frame)
 	return r;
 }
 
-/* Mappings stand one behind the other: an address then means one place in one file. */
+/* Places mappings one after the other, so that an address is one place in one file. */
 static void place_mappings(struct profile *p)
 {
 	uint64_t at = MAPPING_STEP;
@@ -239,7 +241,7 @@ static int put_label(struct profile *p, const char *key, unsigned int field, uin
 	return 0;
 }
 
-/* A text label; none is left out. */
+/* Writes a text label; an empty one is omitted. */
 static int put_text_label(struct profile *p, const char *key, uint32_t text)
 {
 	uint32_t text_string;
@@ -357,7 +359,7 @@ static void put_functions(struct profile *p)
 	}
 }
 
-/* The last: until now strings came. */
+/* Writes the strings last, because other fields add strings. */
 static void put_strings(struct profile *p)
 {
 	for (uint32_t i = 0; i < p->view->labels.texts.count; i++) {
@@ -369,7 +371,7 @@ static void put_strings(struct profile *p)
 	}
 }
 
-/* When, for how long, how often, and the stalled resource. */
+/* Writes time, length, period and the stalled resource. */
 static int put_session(struct profile *p)
 {
 	const struct store *s = &p->view->input->store;
@@ -405,7 +407,7 @@ static const char *type_of_time(const struct select *select)
 	return !strcmp(signal, "offcpu") ? "wait" : "time";
 }
 
-/* Time on a CPU and time of waiting are two types: a reader adds them up or not. */
+/* CPU time and waiting time are two types, so that a reader decides whether to add them up. */
 static int put_types(struct profile *p)
 {
 	const char *type = type_of_time(&p->view->input->select);

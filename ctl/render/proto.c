@@ -8,7 +8,7 @@
 #include "shared/tools/macro.h"
 
 #define FIRST_BYTES  256u
-#define VARINT_BYTES 10 /* of 64 bits, seven at a time */
+#define VARINT_BYTES 10 /* 64 bits, seven per byte */
 #define WIRE_VARINT  0u
 #define WIRE_BYTES   2u
 #define GZIP_WINDOW  (15 + 16) /* zlib.h: 16 asks for a gzip header */
@@ -112,7 +112,7 @@ int proto_gzip_init(struct proto_gzip *g, FILE *out)
 	return g->error;
 }
 
-/* Has zlib work until it took all input, or with Z_FINISH gave all output. */
+/* Runs zlib until it has consumed all input, or with Z_FINISH written all output. */
 static void pump_gzip(struct proto_gzip *g, int flush)
 {
 	uint8_t buffer[16384];

@@ -29,7 +29,9 @@ char *section_count(unsigned long long n, const char *one, const char *many)
 	return asprintf(&text, "%llu %s", n, n == 1 ? one : many) < 0 ? NULL : text;
 }
 
-/* Whole columns of full blocks, then a block of as many eighths as are left (U+2588 to U+258F). */
+/*
+ * Draws full blocks for whole columns, then one block for the remaining eighths (U+2588 to U+258F).
+ */
 static char *draw_blocks(unsigned int eighths)
 {
 	unsigned int whole = eighths / EIGHTHS, rest = eighths % EIGHTHS;

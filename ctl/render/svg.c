@@ -10,37 +10,37 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/utf8.h"
 
-/* In the units of the picture, which is drawn anew to the window's width. */
+/* In units of the picture, which is redrawn for the window's width. */
 #define WIDTH	    1200
 #define MARGIN	    10
 #define GAP	    16
 #define ROW	    18
-#define TEXT_DOWN   13	 /* from a row's top to its text's foot */
+#define TEXT_DOWN   13	 /* from the top of a row to the base of its text */
 #define CHARACTER   7.23 /* of 12px monospace; flamegraph.js has it too */
 #define TITLE_CHARS 130	 /* of 16px in WIDTH */
 #define TITLE_LINES 3
 #define TEXT_ROW    16 /* of small text in several lines */
 #define KEY_ROW	    20 /* of a legend in several rows */
-#define SEARCH_ROW  32 /* of the search's field, where it has a row of its own */
-#define HEAD	    40 /* from a panel's foot to the next one's top, where they stand in a column */
-#define NARROW	    0.25 /* what is narrower is not drawn */
+#define SEARCH_ROW  32 /* of the search field, if it has its own row */
+#define HEAD	    40 /* from the bottom of a panel to the top of the next, if they are in a column */
+#define NARROW	    0.25 /* narrower frames are not drawn */
 
 struct drawing {
 	const struct svg *svg;
 	FILE *out;
 	double width;	 /* of a panel */
-	uint32_t rows;	 /* of the deepest frame that is drawn */
-	uint64_t narrow; /* frames that are not */
+	uint32_t rows;	 /* of the deepest drawn frame */
+	uint64_t narrow; /* frames that are not drawn */
 };
 
-/* XML 1.0 has no noncharacters U+FFFE and U+FFFF; control characters were made tame before. */
+/* XML 1.0 has no noncharacters U+FFFE and U+FFFF; control characters were already made tame. */
 static bool is_xml(const char *at, size_t bytes)
 {
 	return bytes != 3 || memcmp(at, "\xef\xbf", 2) != 0 ||
 	       ((unsigned char)at[2] != 0xbe && (unsigned char)at[2] != 0xbf);
 }
 
-/* At most `chars` characters of a text, the last of them an ellipsis when there are more. */
+/* Writes at most `chars` characters of a text, the last one an ellipsis if there are more. */
 static void put_text(const char *text, size_t chars, FILE *out)
 {
 	size_t all = 0, n;
@@ -69,7 +69,7 @@ static void put_text(const char *text, size_t chars, FILE *out)
 	}
 }
 
-/* A title in lines of whole words; returns how many. */
+/* Writes a title in lines of whole words; returns the number of lines. */
 static unsigned int put_title(const char *title, FILE *out)
 {
 	unsigned int line = 0;
@@ -119,7 +119,7 @@ double svg_change(const struct svg *svg, const struct tree_node *node)
 	return a + b > 0 ? (b - a) / MAX(a, b) : 0;
 }
 
-/* The name, then its value in each column. */
+/* Writes the name, then its value in each column. */
 static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *out)
 {
 	fputs("<title>", out);
@@ -214,7 +214,7 @@ static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t 
 	fputs("</text></g>\n", d->out);
 }
 
-/* Walks a panel; `draw` false only finds the depth and the nodes that are too narrow. */
+/* Walks a panel; with `draw` false it only counts the depth and the nodes that are too narrow. */
 static void walk_panel(struct drawing *d, const struct svg_panel *panel, bool draw)
 {
 	const struct tree *tree = d->svg->tree;
@@ -237,7 +237,7 @@ static void walk_panel(struct drawing *d, const struct svg_panel *panel, bool dr
 	}
 }
 
-/* One place of the legend, `data-w` wide; returns where the next one begins. */
+/* Writes one entry of the legend, `data-w` wide; returns the begin of the next one. */
 static unsigned int put_key(const char *class, const char *word, unsigned int x, unsigned int y,
 			    FILE *out)
 {
@@ -251,7 +251,7 @@ static unsigned int put_key(const char *class, const char *word, unsigned int x,
 	return x + width;
 }
 
-/* The states that are in the picture. */
+/* Writes the states that are in the picture. */
 static unsigned int put_states(const struct svg *svg, unsigned int y, FILE *out)
 {
 	bool there[STORE_STATE_COUNT_] = { false };
@@ -319,8 +319,8 @@ const char *svg_script_hash(void)
 }
 
 /*
- * The height where the panels are in a column, with a title of one line, and with two lines for the
- * line below it, the legend and the foot: flamegraph.js draws it so in a narrow window.
+ * Returns the height with the panels in a column, a title of one line, and two lines for the
+ * subtitle, the legend and the foot: flamegraph.js draws this layout in a narrow window.
  */
 static unsigned int compute_narrow_height(const struct drawing *d)
 {

@@ -20,7 +20,7 @@
 #define DURING	TEXT_REPORT_DURING
 
 struct text_report {
-	struct input *input; /* of the view */
+	struct input *input; /* input of the view */
 	struct view *view;
 	uint64_t top;
 	FILE *out;
@@ -38,7 +38,7 @@ static int (*const sections[])(const struct store *store, const struct store_ses
 #undef SECTION
 };
 
-/* Of one signal, or of all that is selected. */
+/* Counts the samples of one signal, or of all selected signals. */
 static void count_samples(const struct text_report *r, struct text_report_samples *ret_samples)
 {
 	const struct store *s = &r->input->store;
@@ -54,7 +54,10 @@ static void count_samples(const struct text_report *r, struct text_report_sample
 	}
 }
 
-/* Rows of nothing next to the calm time's rows would hide that nothing ran. */
+/*
+ * Prints a line if no thread ran during the stall: a table with empty columns next to the baseline
+ * would hide that.
+ */
 static bool is_calm_alone(const struct text_report *r, const struct text_report_samples *samples)
 {
 	if (samples->count[DURING] || r->input->select.phase)
@@ -65,7 +68,7 @@ static bool is_calm_alone(const struct text_report *r, const struct text_report_
 	return true;
 }
 
-/* What the view shows, as paths, and where `ran` as functions before. */
+/* Prints the view as paths; with `ran` first as functions. */
 static int print_view(struct text_report *r, const char *what, bool ran)
 {
 	_cleanup_(tree_done) struct tree tree = { 0 };
@@ -87,7 +90,7 @@ static bool has_stacks(const struct text_report *r)
 	return store_first(&r->input->store, r->view->session) != STORE_NONE;
 }
 
-/* What ran, then where threads waited, then of the other signals where they took their stacks. */
+/* Prints running threads, then waiting threads, then the stacks of the other signals. */
 static int print_signals(struct text_report *r)
 {
 	static const struct {
@@ -116,7 +119,7 @@ static int print_signals(struct text_report *r)
 	return e;
 }
 
-/* Stacks of one signal, or of both by time on request, are shown as they are. */
+/* Prints stacks of one selected signal, or of both by time, unchanged. */
 static int print_stacks(struct text_report *r, uint32_t session)
 {
 	int e;

@@ -11,12 +11,12 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* One row, with the line that was the last of its kind. */
+/* One row, with the last line of its kind. */
 struct row {
 	const struct store *store;
 	const struct aside_kind *kind;
 	const struct aside *aside;
-	const struct json_node *line; /* NULL: without memory */
+	const struct json_node *line; /* NULL: no memory */
 	FILE *out;
 };
 

@@ -33,7 +33,7 @@ static void add_time(struct text_table *table, const struct json_node *ns)
 				 : NULL);
 }
 
-/* A bound of a histogram; the last element has none. */
+/* Adds a bound of a histogram; the last element has none. */
 static void add_bound(struct text_table *table, const struct json_node *line, const char *key)
 {
 	const struct json_node *ns = json_node_member(line, key);
@@ -73,7 +73,10 @@ static void add_call(struct text_table *table, const struct json_node *line)
 	add_number(table, longest, "tid");
 }
 
-/* Says where else the samples are of which the table has the shares. */
+/*
+ * Prints the number of CPU samples that the shares in the table refer to, and where all of them
+ * hit.
+ */
 static int put_ran(const struct store *store, const struct store_session *session, FILE *out)
 {
 	static const struct {

@@ -15,9 +15,9 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define STEP 2 /* blanks by which a link stands behind the one before */
+#define STEP 2 /* indentation of a link relative to the previous one */
 
-/* What is printed behind the last link, of which a %s is the name of a thread. */
+/* The text after the last link; %s is the name of a thread. */
 static const struct {
 	const char *word, *says;
 } ends[] = {
@@ -94,7 +94,7 @@ static int print_link(const struct json_node *link, unsigned int indent, FILE *o
 	return e;
 }
 
-/* Prints the end of the chain, where it is known. */
+/* Prints the end of the chain, if it is known. */
 static int print_end(const struct json_node *chain, unsigned int indent, FILE *out)
 {
 	const struct json_node *named = json_node_get(chain, "end_comm");

@@ -46,7 +46,7 @@ static void add_disk(struct text_table *table, const struct json_node *line, boo
 		line_table_number(table, line_table_read(line, "errors"));
 }
 
-/* Writes the words of an array, as " on vda3, nvme0n1p1"; nothing where there is none. */
+/* Writes the words of an array, as " on vda3, nvme0n1p1"; nothing if there are none. */
 static void print_words(const struct json_node *list, const char *before, const char *key,
 			uint64_t more, FILE *out)
 {
@@ -62,7 +62,7 @@ static void print_words(const struct json_node *list, const char *before, const 
 		fprintf(out, " and %" PRIu64 " more", more);
 }
 
-/* "dm-0 (vg0-data) on vda3 at /srv"; nothing for a device with no more than its name. */
+/* "dm-0 (vg0-data) on vda3 at /srv"; nothing for a device with only a name. */
 static void print_one(const struct json_node *one, bool *any, FILE *out)
 {
 	static const char *const keys[] = { "name", "level", "file" };
@@ -88,7 +88,9 @@ static void print_one(const struct json_node *one, bool *any, FILE *out)
 		fputs(" for swap", out);
 }
 
-/* Returns the name of the disk of a line, to be freed; NULL: it has none, or there is no memory. */
+/*
+ * Returns the name of the disk of a line, which the caller frees; NULL: it has none, or no memory.
+ */
 static char *read_device(const struct store *store, uint32_t number)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
@@ -97,7 +99,10 @@ static char *read_device(const struct store *store, uint32_t number)
 	return member_text_value("device", json_node_get(line, "device"));
 }
 
-/* Whether a line before this one is of the same disk, as of its reads where this is of writes. */
+/*
+ * Returns whether an earlier line is of the same disk, such as the line of its reads before that of
+ * its writes.
+ */
 static bool is_told(const struct store *store, const struct store_session *session, uint32_t line)
 {
 	_cleanup_free_ char *device = read_device(store, session->disks.items[line]);
@@ -111,7 +116,7 @@ static bool is_told(const struct store *store, const struct store_session *sessi
 	return told;
 }
 
-/* Prints once for each disk the devices on it, those below it, and their mount points. */
+/* Prints once per disk the devices on it, the devices below it, and their mount points. */
 static int print_stacks(const struct store *store, const struct store_session *session, FILE *out)
 {
 	for (uint32_t i = 0; i < session->disks.count; i++) {
@@ -133,7 +138,10 @@ static int print_stacks(const struct store *store, const struct store_session *s
 	return 0;
 }
 
-/* Whether requests to any disk have ended with an error: only then is there a column for them. */
+/*
+ * Returns whether requests to any disk have ended with an error: only then the table has a column
+ * for errors.
+ */
 static bool has_errors(const struct store *store, const struct store_session *session)
 {
 	bool errors = false;

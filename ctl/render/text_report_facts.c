@@ -13,7 +13,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define FACTS_LINES 16 /* that the table has room for; the agent writes one for each source */
+#define FACTS_LINES 16 /* lines of a table; the agent writes one per source */
 
 static const char *const phases[] = { "before", "onset", "during" };
 
@@ -25,7 +25,7 @@ struct counter {
 	const char *key;
 };
 
-/* Returns the object of a phase that has the counter: the phase itself, or its device. */
+/* Returns the object of a phase with the counter: the phase itself, or its device. */
 static const struct json_node *find_holder(const struct counter *c, const char *phase)
 {
 	const struct json_node *in = json_node_get(c->phases, phase), *device;
@@ -47,7 +47,7 @@ static bool has_moved(const struct counter *c)
 	return false;
 }
 
-/* Adds the row of a counter that moved in some phase. */
+/* Adds the row of a counter that changed in some phase. */
 static void add_counter(struct text_table *table, const struct counter *c)
 {
 	_cleanup_free_ char *label = member_text_label(c->key), *name = NULL;
@@ -93,7 +93,7 @@ static void add_line(struct text_table *table, const struct json_node *line)
 		add_object(table, all, source, d);
 }
 
-/* How long a phase is, by the first line that has it: "DURING 2.0 s". */
+/* Returns the head of a phase, with its length in the first line that has it: "DURING 2.0 s". */
 static char *format_head(const struct json_node *const lines[FACTS_LINES], const char *phase)
 {
 	const struct json_node *ms = NULL;
@@ -110,7 +110,7 @@ static char *format_head(const struct json_node *const lines[FACTS_LINES], const
 	return head;
 }
 
-/* Prints the limits under `key`; leaves out those that are none. */
+/* Prints the limits under `key`; omits values that mean "no limit". */
 static void put_limits(const struct json_node *line, const char *key_of, const char *when,
 		       FILE *out)
 {

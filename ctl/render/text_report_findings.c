@@ -14,7 +14,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Less is not worth a line. */
+/* A smaller unexplained share is not printed. */
 #define UNEXPLAINED_PCT 10
 
 static const struct {
@@ -58,7 +58,7 @@ static void print_help(const struct json_node *findings, const struct json_node 
 		fprintf(out, "  what helps: %s\n", helps);
 }
 
-/* Prints those of one kind of time, below `head` where there are any. */
+/* Prints the findings of one kind of time, below `head` if there are any. */
 static int print_findings(const struct json_node *end, const char *of, const char *head, FILE *out)
 {
 	const struct json_node *findings = json_node_get(end, "findings");

@@ -19,14 +19,14 @@
 
 #define BAR_COLUMNS   10
 #define PATHS_TOP     5
-#define PATH_LEAST    0.01 /* of all: a path with less is none to speak of */
+#define PATH_LEAST    0.01 /* of all: a path with a smaller share is not printed */
 #define NAME_COLUMNS  48   /* of one function in a path on a terminal */
-#define CHANGE_SIGMAS 3	   /* what chance makes more likely than that is no change */
+#define CHANGE_SIGMAS 3	   /* a change within this many sigmas may be chance */
 
-/* What turns a value of a column into time per second, and into samples. */
+/* The factors from a value of a column to time per second, and to samples. */
 struct rates {
 	double per_second[TREE_COLUMNS]; /* 0: the length of the phase is not known */
-	double of_sample[TREE_COLUMNS];	 /* 0: there was none */
+	double of_sample[TREE_COLUMNS];	 /* 0: no sample */
 };
 
 static char *format_share(uint64_t part, uint64_t whole)
@@ -53,8 +53,9 @@ static void find_rates(const struct view *view, const struct tree *tree,
 }
 
 /*
- * "x4.2", "/2.0", "new", "gone"; "=" where so few samples differ by chance as well, "-" where there
- * is nothing to compare with. A sample more in each phase than there was: none seen is not none.
+ * "x4.2", "/2.0", "new", "gone"; "=" if the difference may be chance, "-" if there is nothing to
+ * compare with. Counts one extra sample in each phase, because no sample does not prove that there
+ * was no time.
  */
 static char *format_change(const struct hot_function *f, const struct rates *r)
 {
@@ -116,7 +117,7 @@ int text_report_functions(struct view *view, const struct tree *tree,
 	_cleanup_(text_table_done) struct text_table table;
 	_cleanup_(hot_done) struct hot hot = { 0 };
 	_cleanup_free_ char *n = section_count(samples->count[DURING], "sample", "samples");
-	uint32_t n_own = 0; /* what only called others stands in the paths */
+	uint32_t n_own = 0; /* functions that only called others are in the paths */
 	struct rates rates;
 	int r;
 
@@ -163,7 +164,7 @@ static int compare_paths(const void *a, const void *b)
 
 /*
  * Returns the weight of a path that ends at the node: a program's function with the kernel's work
- * for it, or all of a thread of the kernel. 0: no path ends there.
+ * for it, or all of a kernel thread. 0: no path ends there.
  */
 static uint64_t measure_path(const struct tree *tree, uint32_t node)
 {
@@ -196,7 +197,7 @@ static int find_paths(const struct tree *tree, struct path **ret_paths, uint32_t
 	return 0;
 }
 
-/* The kernel's own function that most of the path's time was in; 0: most was in the program. */
+/* Returns the kernel function with most of the path's time; 0: most was in the program. */
 static uint32_t find_kernel_leaf(const struct tree *tree, const struct path *path)
 {
 	uint32_t node = path->node;
@@ -216,7 +217,7 @@ static uint32_t find_kernel_leaf(const struct tree *tree, const struct path *pat
 	}
 }
 
-/* Adds " < name", or " < name (3)", while there is room; false: there is none. */
+/* Adds " < name", or " < name (3)", if there is space; false: there is none. */
 static bool add_name(const struct view *view, uint32_t label, unsigned int times, char **text,
 		     unsigned int room)
 {
@@ -239,7 +240,7 @@ static bool add_name(const struct view *view, uint32_t label, unsigned int times
 	return true;
 }
 
-/* How many nodes from this one down have its label: a function that calls itself. */
+/* Returns how many nodes from this one down have its label: a function that calls itself. */
 static unsigned int count_same(const struct tree *tree, uint32_t node)
 {
 	uint32_t label = tree->nodes[node].step.label;
@@ -252,7 +253,9 @@ static unsigned int count_same(const struct tree *tree, uint32_t node)
 	return n;
 }
 
-/* "do_epoll_wait < epoll_wait < aeApiPoll < ..": two lines of a terminal, all callers elsewhere. */
+/*
+ * "do_epoll_wait < epoll_wait < aeApiPoll < ..": up to two lines on a terminal, else all callers.
+ */
 static char *name_path(const struct view *view, const struct tree *tree, const struct path *path)
 {
 	unsigned int columns = terminal_columns(0),

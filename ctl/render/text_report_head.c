@@ -59,14 +59,14 @@ int text_report_head(const struct store *store, const struct store_session *sess
 	return 0;
 }
 
-/* Whether a signal that was missing at the begin came in time to leave something. */
+/* Returns whether a signal that was missing at the begin began in time to leave evidence. */
 static bool came_late(const struct json_node *end, const char *signal)
 {
 	return json_node_get(json_node_get(end, "ledger"), signal) ||
 	       (!strcmp(signal, "switch") && json_node_get(end, "switches"));
 }
 
-/* Says which evidence there is none of, and why. */
+/* Prints the missing kinds of evidence, and why they are missing. */
 static void put_missing(const struct json_node *start, const struct json_node *end, FILE *out)
 {
 	const struct json_node *one = json_node_first(json_node_get(start, "signals_missing"));
@@ -143,7 +143,10 @@ static void put_held_one(const char *when, const char *what, uint64_t triggers, 
 	fputs("\n", out);
 }
 
-/* What the stacks do not show, because no session began for it: while it ran, and after it. */
+/*
+ * Prints the triggers without a session of their own, which the stacks do not show: while the
+ * session ran, and after it.
+ */
 static void put_held(const struct store_session *session, const struct json_node *end, FILE *out)
 {
 	static const char *const causes[] = { "cpu", "memory", "io", "without pressure" };
@@ -165,8 +168,8 @@ static void put_held(const struct store_session *session, const struct json_node
 }
 
 /*
- * How much time of the stall the evidence stands for: CPU time, and waits for the stalled resource.
- * Little proves that something else explains the stall.
+ * Prints the time of the stall that the evidence stands for: CPU time, and waits for the stalled
+ * resource. A small share proves that something else explains the stall.
  */
 static void put_explained(const struct json_node *end, FILE *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a session's own lines: the pressure around it, and the ledger of its samples. */
+/* Prints parts of a session's own lines: the pressure around it, and the ledger of its samples. */
 #include "ctl/render/text_report_lines.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static void add_value(struct text_table *table, const struct json_node *object, 
 	text_table_add(table, member_text_value(key, json_node_get(object, key)));
 }
 
-/* The kernel gives two decimals, the lines three: a person reads one. */
+/* Prints one decimal; the kernel reports two, and the lines have three. */
 static void add_average(struct text_table *table, const struct json_node *kind, const char *key)
 {
 	const struct json_node *value = json_node_get(kind, key);
@@ -64,7 +64,7 @@ static void add_average(struct text_table *table, const struct json_node *kind, 
 	text_table_add(table, strdup(text));
 }
 
-/* {"some":{"avg10":..},"full":{..}} as two rows. */
+/* Adds {"some":{"avg10":..},"full":{..}} as two rows. */
 static void add_pressure(struct text_table *table, const char *when,
 			 const struct json_node *pressure)
 {
@@ -106,7 +106,9 @@ int text_report_lines_pressure(const struct store *store, const struct store_ses
 	return text_table_print(&table, 2, out);
 }
 
-/* {"ring_full":1,"stale":2} as "ring full 1, stale 2"; `none` for no such thing, or an empty one.
+/*
+ * Prints {"ring_full":1,"stale":2} as "ring full 1, stale 2"; `none` if the object is missing or
+ * empty.
  */
 static void put_counts(const struct json_node *counts, const char *none, FILE *out)
 {
@@ -157,7 +159,7 @@ static void put_unnamed(const struct json_node *modules, FILE *out)
 	}
 }
 
-/* Where stacks end too early. */
+/* Prints where stacks end too early. */
 static void put_broken(const struct json_node *modules, FILE *out)
 {
 	for (const struct json_node *module = json_node_first(modules); module;
@@ -177,7 +179,7 @@ static void put_broken(const struct json_node *modules, FILE *out)
 	}
 }
 
-/* By which means user stacks were followed, and how far the second one came. */
+/* Prints the methods of user stack unwinding, and how far the second one came. */
 static void put_means(const struct json_node *quality, FILE *out)
 {
 	if (!json_node_get(quality, "by_frame_pointers"))
@@ -189,7 +191,7 @@ static void put_means(const struct json_node *quality, FILE *out)
 	fputs("\n", out);
 }
 
-/* How far the stacks go. */
+/* Prints how complete the stacks are. */
 static void put_quality(const struct json_node *end, FILE *out)
 {
 	static const char *const keys[] = { "complete", "truncated", "broken" };
@@ -204,7 +206,7 @@ static void put_quality(const struct json_node *end, FILE *out)
 	put_broken(json_node_get(end, "modules_broken"), out);
 }
 
-/* Says how many lines of a type the file has beyond those that are kept. */
+/* Prints for each type how many lines the file has in addition to the kept ones. */
 static void put_left_out(const struct store_session *session, FILE *out)
 {
 	uint64_t left_out = 0;

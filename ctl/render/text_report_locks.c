@@ -19,7 +19,7 @@
 
 #define LOCKS_TOP 10
 
-/* "+0x28" where the lock is not at the begin of its variable or file, else "". */
+/* Returns "+0x28" if the lock is not at the begin of its variable or file, else "". */
 static const char *format_offset(const struct json_node *line, const char *key, char text[32])
 {
 	uint64_t offset = line_table_read(line, key);
@@ -86,7 +86,7 @@ static char *name_lock(const struct json_node *line)
 	return n < 0 ? NULL : text;
 }
 
-/* "writer-3 in flush_index 97 %": the first of the wakers. */
+/* Returns the first waker: "writer-3 in flush_index 97 %". */
 static char *name_holder(const struct json_node *line)
 {
 	const struct json_node *waker = json_node_first(json_node_get(line, "wakers"));
@@ -118,7 +118,7 @@ static void add_lock(void *context, const struct json_node *line)
 	text_table_add(table, name_holder(line));
 }
 
-/* Explains a herd, below the table. */
+/* Prints an explanation of lock herds, below the table. */
 static void print_herd(void *context, const struct json_node *line)
 {
 	_cleanup_free_ char *name = name_lock(line);
@@ -135,7 +135,7 @@ static void print_herd(void *context, const struct json_node *line)
 		line_table_read(line, "waits"));
 }
 
-/* Calls `call` with each of the first lines. 0 or -ENOMEM. */
+/* Calls `call` for each of the first lines. 0 or -ENOMEM. */
 static int read_locks(const struct store *store, const struct store_session *session,
 		      void (*call)(void *context, const struct json_node *line), void *context)
 {

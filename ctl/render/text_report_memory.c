@@ -16,7 +16,7 @@ static uint64_t stalled_of(const struct json_node *phase)
 	return json_node_u64(json_node_get(phase, "stalled"));
 }
 
-/* Prints the share of one phase, where it has samples. Returns whether it has. */
+/* Prints the share of one phase, if it has samples. Returns whether it has. */
 static bool put_phase(const struct json_node *phase, const char *name, const char *separator,
 		      FILE *out)
 {
@@ -30,7 +30,7 @@ static bool put_phase(const struct json_node *phase, const char *name, const cha
 	return true;
 }
 
-/* Prints the share of CPU time that was memory stall, with the time before next to it. */
+/* Prints the share of CPU time that was memory stall, next to the share before. */
 static void put_stall(const struct json_node *end, FILE *out)
 {
 	static const char *const phases[] = { "during", "onset", "before" };

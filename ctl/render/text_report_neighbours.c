@@ -12,8 +12,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define NAMED_MAX 3   /* of a line that a person reads */
-#define LEAST_MS  50u /* of a second: less is not named, for it would be 0.0 CPUs */
+#define NAMED_MAX 3   /* in a line for a person */
+#define LEAST_MS  50u /* per second: less is not named, because it would be 0.0 CPUs */
 
 /* The text of the line so far. */
 struct said {
@@ -34,7 +34,7 @@ static void put_head(FILE *out)
 		terminal_off());
 }
 
-/* "/batch.slice 1.6 of 2 CPUs (stress)"; only the first has the total. */
+/* "/batch.slice 1.6 of 2 CPUs (stress)"; only the first one has the total. */
 static void put_named(struct said *said, const struct json_node *line, uint64_t ms, FILE *out)
 {
 	_cleanup_free_ char *name = neighbour_text(line);
@@ -82,7 +82,10 @@ static int add_lines(const struct store *store, const struct store_session *sess
 	return 0;
 }
 
-/* What no cgroup of the line has: those without a name, this one, and idle time. */
+/*
+ * Prints the rest of the CPU time: cgroups that are not named, the session's own cgroup, and idle
+ * time.
+ */
 static void put_rest(const struct said *said, const struct json_node *cpu, FILE *out)
 {
 	uint64_t others_ms = json_node_u64(json_node_get(cpu, "others_ms"));

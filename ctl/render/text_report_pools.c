@@ -18,10 +18,10 @@
 
 #define BAR_COLUMNS	30
 #define BAR_COLUMNS_FEW 18
-#define WIDE_COLUMNS	100 /* a terminal with fewer has the shorter bars */
+#define WIDE_COLUMNS	100 /* narrower terminals have shorter bars */
 #define POOLS_TOP	10
-#define PARTS_NAMED	3 /* beside a bar */
-#define NAMED_PCT	1 /* less of a pool's time is not named */
+#define PARTS_NAMED	3 /* next to a bar */
+#define NAMED_PCT	1 /* a smaller share of a pool's time is not named */
 
 enum {
 #define PART(id, json, help) ACCOUNT_##id,
@@ -30,9 +30,9 @@ enum {
 	ACCOUNT_PARTS_
 };
 
-/* Two more than the parts of an account. */
+/* Two parts in addition to the parts of an account. */
 #define UNACCOUNTED ACCOUNT_PARTS_
-#define CONDITION   (ACCOUNT_PARTS_ + 1) /* of ACCOUNT_LOCK: on condition variables */
+#define CONDITION   (ACCOUNT_PARTS_ + 1) /* part of ACCOUNT_LOCK: on condition variables */
 #define PARTS	    (ACCOUNT_PARTS_ + 2)
 
 static const char *const names[PARTS] = {
@@ -85,13 +85,13 @@ static void read_times(const struct json_node *line, struct pool_times *ret_time
 	ret_times->ns[ACCOUNT_LOCK] -= ret_times->ns[CONDITION];
 }
 
-/* Whether lines have little room. */
+/* Returns whether lines are narrow. */
 static bool is_narrow(void)
 {
 	return terminal_columns(UINT32_MAX) < WIDE_COLUMNS;
 }
 
-/* Each part has its columns from where its time begins to where it ends. */
+/* Draws each part in the columns from the begin of its time to the end. */
 static char *draw_bar(const struct pool_times *t)
 {
 	unsigned int columns = is_narrow() ? BAR_COLUMNS_FEW : BAR_COLUMNS, at = 0;
@@ -118,7 +118,7 @@ static char *draw_bar(const struct pool_times *t)
 	return fclose(out) == EOF ? NULL : bar;
 }
 
-/* The part with the most time of those that are not in `named` yet; -1: none of NAMED_PCT. */
+/* Returns the part with the most time that is not in `named` yet; -1: none has NAMED_PCT. */
 static int find_largest(const struct pool_times *t, uint32_t named)
 {
 	int largest = -1;
@@ -158,7 +158,7 @@ static char *print_number(uint64_t number)
 	return asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text;
 }
 
-/* Sets *waits where the pool has waited on condition variables. */
+/* Sets *waits if the pool has waited on condition variables. */
 static void add_pool(struct text_table *table, const struct json_node *line, bool *waits)
 {
 	const struct json_node *pool = json_node_get(line, "pool");

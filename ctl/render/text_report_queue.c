@@ -19,12 +19,12 @@
 #define BAR_COLUMNS 40
 #define STEPS	    64 /* octaves of nanoseconds */
 #define LONGEST_MAX 3
-#define LEAST_PCT   1 /* of all waits: less is not named */
+#define LEAST_PCT   1 /* of all waits: a smaller share is not named */
 
-/* Waits by octave: element i has those of at most 1 << i ns; the last one the longer ones. */
+/* Waits by octave: element i counts waits of at most 1 << i ns; the last one all longer waits. */
 struct octaves {
 	uint64_t waits[STEPS];
-	unsigned int first, last; /* that have some */
+	unsigned int first, last; /* the first and last element that are not 0 */
 	uint64_t most;
 };
 
@@ -79,7 +79,7 @@ static int print_octaves(const struct octaves *o, FILE *out)
 	text_table_add(&table, strdup("WAITS"));
 	text_table_add(&table, strdup(""));
 	for (unsigned int i = o->first; i <= o->last; i++) {
-		/* Only the last one is far from the one before it. */
+		/* Only before the last element there may be a gap. */
 		if (!o->waits[i] && o->last == STEPS - 1)
 			continue;
 		text_table_add(&table, i == STEPS - 1 ? strdup("longer") : print_ns(1ull << i));
@@ -90,7 +90,7 @@ static int print_octaves(const struct octaves *o, FILE *out)
 	return text_table_print(&table, 2, out);
 }
 
-/* "; behind /batch.slice 640 ms": only the first has "behind". */
+/* Prints "; behind /batch.slice 640 ms"; only the first one has "behind". */
 static void put_behind(const char *who, uint64_t ms, uint64_t all_ms, unsigned int *said, FILE *out)
 {
 	if (!ms || ms * 100 < all_ms * LEAST_PCT)
@@ -118,7 +118,7 @@ static int put_neighbours(const struct store *store, const struct store_session 
 	return 0;
 }
 
-/* Prints the cgroups that had the CPU in the meantime. */
+/* Prints the cgroups that used the CPU in the meantime. */
 static int print_behind(const struct store *store, const struct store_session *session, FILE *out)
 {
 	static const struct {
@@ -178,14 +178,17 @@ static void print_head(const struct json_node *line, FILE *out)
 		     p99 ? text_duration_us(p99 / NSEC_PER_USEC, most) : "");
 }
 
-/* Whether a line is that of all waits for a CPU: others of this type are of disks, locks, calls. */
+/*
+ * Returns whether a line is that of all waits for a CPU: other lines of this type are of disks,
+ * locks, system calls.
+ */
 static bool is_of_all(const struct json_node *line)
 {
 	return json_node_equals(json_node_get(line, "signal"), "runq") &&
 	       json_node_equals(json_node_get(json_node_get(line, "key"), "of"), "all");
 }
 
-/* Reads the line of all waits for a CPU into the tree; *ret_line is NULL where there is none. */
+/* Reads the line of all waits for a CPU into the tree; *ret_line is NULL if there is none. */
 static int find_all(const struct store *store, const struct store_session *session,
 		    struct json_tree *tree, const struct json_node **ret_line)
 {

@@ -15,7 +15,10 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* A bound of a histogram; the last element has none, and the rest and no stretches neither. */
+/*
+ * Adds a bound of a histogram. The last element has no bound, nor have the rest and a line without
+ * events.
+ */
 static void add_bound(struct text_table *table, const struct json_node *line, const char *key)
 {
 	uint64_t ns = line_table_read(line, key);

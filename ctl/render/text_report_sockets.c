@@ -14,7 +14,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* The largest value that any look found. */
+/* Returns the largest value of all snapshots. */
 static uint64_t read_most(const struct json_node *line, const char *key)
 {
 	return line_table_read(json_node_get(line, key), "most");
@@ -89,7 +89,7 @@ static void print_listener(const struct json_node *line, FILE *out)
 	fputs("\n", out);
 }
 
-/* Goes through the lines: adds connections to the table, or prints the listeners. */
+/* Reads the lines: adds connections to the table, or prints the listeners. */
 static int pass_lines(const struct store *store, const struct store_session *session,
 		      struct text_table *table, FILE *out)
 {

@@ -16,20 +16,20 @@
 
 #define STALLS_SHOWN 10
 
-/* Where the stall of a headline ends, and the CPU time begins. */
+/* The end of the stall in a headline, after which the CPU time begins. */
 #define HEADLINE_REST "of it); "
 
 static const char *const resources[] = { "cpu", "memory", "io" };
 
-/* In place of a resource: threads were stuck; STORE_NO_PRESSURE: it was quiet. */
+/* Instead of a resource: threads were stuck; STORE_NO_PRESSURE: the cgroup was quiet. */
 #define STUCK STORE_CAUSE_COUNT_
 
-/* What stalled on one resource in one cgroup, or was quiet or stuck without pressure. */
+/* The stalls of one cgroup on one resource, or its quiet or stuck time without pressure. */
 struct stall {
 	uint32_t cgroup; /* a text */
 	enum store_cause resource;
 	uint64_t in_sessions_ms, held_ms;
-	uint32_t sessions, longest; /* how many; the number of the longest */
+	uint32_t sessions, longest; /* number of sessions; number of the longest one */
 	uint64_t longest_ms;
 };
 
@@ -43,7 +43,7 @@ static void stalls_done(struct stalls *s)
 	free(s->rows);
 }
 
-/* Finds the row or adds it. NULL without memory. */
+/* Finds the row or adds it. NULL: no memory. */
 static struct stall *get_row(struct stalls *s, uint32_t cgroup, enum store_cause resource)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -55,7 +55,7 @@ static struct stall *get_row(struct stalls *s, uint32_t cgroup, enum store_cause
 	return &s->rows[s->count++];
 }
 
-/* Returns the resource of an object's key `resource`; STORE_NO_PRESSURE: none of those. */
+/* Returns the resource of an object's key `resource`; STORE_NO_PRESSURE: no known resource. */
 static enum store_cause find_resource(const struct json_node *object)
 {
 	const struct json_node *resource = json_node_get(object, "resource");
@@ -81,8 +81,8 @@ static int add_held(struct stalls *all, const struct store_session *session,
 }
 
 /*
- * Finds the stall that began the session: its resource, and how long it was by its end, or by its
- * trigger. False: it began otherwise.
+ * Finds the stall that began the session: its resource, and its length from the end line, or from
+ * the trigger. False: the session began in another way.
  */
 static bool find_own(const struct json_node *start, const struct json_node *end,
 		     enum store_cause *ret_resource, uint64_t *ret_ms)
@@ -166,7 +166,7 @@ static char *format_ms(uint64_t ms, char text[TEXT_UNIT_BYTES])
 	return text_duration_us(MIN(ms, UINT64_MAX / 1000) * 1000, text);
 }
 
-/* Prints why, as far as the longest session knows: its cause, or the rest of its headline. */
+/* Prints the cause of the longest session, or the rest of its headline. */
 static void put_why(const struct store *store, const struct stall *row, FILE *out)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };

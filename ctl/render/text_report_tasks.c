@@ -20,7 +20,7 @@
 
 #define TASKS_TOP 20
 
-/* The threads of one name in a process. */
+/* The threads with one name in a process. */
 struct task {
 	uint64_t pid;
 	uint32_t comm, exe; /* texts */
@@ -33,7 +33,7 @@ struct tasks {
 		uint32_t task;
 	} * sums;
 	uint32_t space;
-	uint64_t ns[TREE_COLUMNS]; /* of all */
+	uint64_t ns[TREE_COLUMNS]; /* of all its threads */
 };
 
 static void tasks_done(struct tasks *t)

@@ -16,18 +16,19 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define POOLS_TOP   6
-#define LABEL	    13	 /* columns before a strip */
-#define COLUMNS	    80	 /* of lines without a bound */
-#define LEAST_PART  0.02 /* of the threads at once: what never was more has no strip */
+#define POOLS_TOP  6
+#define LABEL	   13	/* columns before a strip */
+#define COLUMNS	   80	/* of unlimited lines */
+#define LEAST_PART 0.02 /* of the most threads at once: a part that never exceeds it has no strip \
+			 */
 #define STRIP_MAX   (TIMELINE_LINE_SLOTS + 1)
 #define LEVEL_BYTES 3 /* of U+2581 to U+2588 in UTF-8 */
 #define EIGHTHS	    8
 
-/* How slots become columns; the trigger has one of its own. */
+/* The mapping of slots to columns; the trigger has its own column. */
 struct strip {
 	uint32_t slots, before; /* of the lines */
-	uint32_t columns, left; /* of the strip; of these before the trigger */
+	uint32_t columns, left; /* columns of the strip; those before the trigger */
 	double slot_ms, column_ms;
 };
 
@@ -43,7 +44,7 @@ static void make_strip(const struct timeline_line *line, struct strip *ret_strip
 	uint32_t columns = MIN(line->slots, room);
 	uint32_t left = (uint32_t)((double)columns * line->before / line->slots + 0.5);
 
-	/* Both sides have something, or nothing, as they have slots. */
+	/* A side has a column if it has slots, else none. */
 	left = line->before ? MAX(left, 1u) : 0;
 	left = line->before < line->slots ? MIN(left, columns - 1) : columns;
 	*ret_strip = (struct strip){
@@ -56,7 +57,7 @@ static void make_strip(const struct timeline_line *line, struct strip *ret_strip
 	};
 }
 
-/* The mean of a row over the slots that a column stands for. */
+/* Returns the mean of a row over the slots of a column. */
 static double mean_of(const struct strip *s, const double *row, uint32_t column)
 {
 	bool left = column < s->left;
@@ -86,13 +87,15 @@ static void put_level(double share, FILE *out)
 		fputc(plain[level - 1], out);
 }
 
-/* One column; `blanks` are due before the next one that is not empty. */
+/*
+ * Draws one column; `blanks` pending blanks are printed before the next column that is not empty.
+ */
 static void put_column(const struct strip *s, const struct timeline_line *line,
 		       enum timeline_part part, uint32_t column, double threads,
 		       unsigned int *blanks, FILE *out)
 {
 	double ms = mean_of(s, line->ms[part], column);
-	/* Without a look, an empty slot proves nothing. */
+	/* Without a sampling pass, an empty slot proves nothing. */
 	bool known = part == TIMELINE_RUNNING || mean_of(s, line->looks, column) > 0;
 
 	if (ms <= 0 && known) {
@@ -125,7 +128,7 @@ static void put_row(const struct strip *s, const struct timeline_line *line,
 	fprintf(out, "%s\n", terminal_off());
 }
 
-/* Whether the part is worth a strip. */
+/* Returns whether the part gets a strip. */
 static bool is_shown(const struct timeline_line *line, enum timeline_part part, double threads)
 {
 	if (timeline_line_is_rest(part))
@@ -160,7 +163,7 @@ static void put_pool(const struct strip *s, const struct timeline_line *line, FI
 			put_row(s, line, (enum timeline_part)part, threads, out);
 }
 
-/* "-5.0 s ------~~~|trigger------ +3.0 s": '~' is the onset. */
+/* Prints "-5.0 s ------~~~|trigger------ +3.0 s"; '~' is the onset. */
 static void put_ruler(const struct strip *s, uint64_t onset_ms, FILE *out)
 {
 	char ruler[STRIP_MAX + 1], text[32];

@@ -36,7 +36,9 @@ static char *make_place(const struct json_node *wait)
 	return place;
 }
 
-/* "2 unix, 1 timerfd": what is in the set of a poll or select; "" where nothing is known. */
+/*
+ * Returns the contents of the set of a poll or select, "2 unix, 1 timerfd"; "" if it is not known.
+ */
 static char *make_kinds(const struct json_node *on)
 {
 	static const char *const names[] = {
@@ -62,7 +64,7 @@ static char *make_kinds(const struct json_node *on)
 	return text;
 }
 
-/* `before` and the value of the key. */
+/* Returns `before` followed by the value of the key. */
 static char *join_value(const char *before, const struct json_node *on, const char *key)
 {
 	_cleanup_free_ char *value = member_text_value(key, json_node_get(on, key));

@@ -71,8 +71,8 @@ static double sum_slot(const struct timeline_line *line, uint32_t slot)
 }
 
 /*
- * Ticks and looks are two measures: in one slot they may add up to more than there was, over some
- * of them hardly.
+ * Ticks and sampling passes are two independent measures: in one slot their sum may exceed the
+ * number of threads, over several slots hardly.
  */
 double timeline_line_threads(const struct timeline_line *line)
 {

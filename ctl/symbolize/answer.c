@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* Begins a message; behind it `raw`, then per place its line as 32 bits and its two texts. */
+/*
+ * The begin of a message; followed by `raw`, then per place its line as 32 bits and its two texts.
+ */
 struct head {
 	uint32_t unnamed, places;
 };
 
-/* What is left to write or to read. */
+/* The rest of a message to write or to read. */
 struct room {
 	char *to;
 	const char *from;
@@ -28,7 +30,7 @@ static void put_bytes(struct room *room, const void *data, size_t bytes)
 	room->to += bytes;
 }
 
-/* A text with its NUL, cut to `max` bytes; NULL as none. */
+/* Writes a text with its NUL, cut to `max` bytes; NULL as an empty one. */
 static void put_text(struct room *room, const char *text, size_t max)
 {
 	size_t bytes = text ? strnlen(text, max - 1) : 0;

@@ -38,7 +38,7 @@ void debug_files_done(struct debug_files *d)
 	d->known = NULL;
 }
 
-/* Opens a regular file that has at least an ELF header; ret_image->fd is the caller's to close. */
+/* Opens a regular file with at least the size of an ELF header; the caller closes ret_image->fd. */
 static int open_file(int dir_fd, const char *path, struct elf_image *ret_image)
 {
 	_cleanup_close_ int held_fd = -1;
@@ -69,8 +69,8 @@ static void pass_over(struct walk *w, int error)
 }
 
 /*
- * Computes a number of the entry and the segments, which strip(1) leaves alone. Addresses count
- * from the first segment on: prelink(8) moves all.
+ * Computes a hash of the entry point and the segments, which strip(1) does not change. Addresses
+ * are relative to the first segment, because prelink(8) moves all.
  */
 static int read_shape(const struct elf_image *image, uint64_t *ret_shape)
 {
@@ -98,8 +98,8 @@ static int read_shape(const struct elf_image *image, uint64_t *ret_shape)
 }
 
 /*
- * Notes that the file at the walk's path is of this build. The first of each kind stays. `shape`:
- * of a program or library.
+ * Records that the file at the walk's path is of this build. The first file of each kind is kept.
+ * `shape`: of a program or library.
  */
 static int note_file(struct walk *w, const struct build_id *id, uint64_t shape)
 {
@@ -146,7 +146,7 @@ static int look_at_file(struct walk *w, int dir_fd, const char *name)
 		return note_file(w, &id, shape);
 	if (r == -ENOMEM)
 		return r;
-	/* What is no ELF file is nothing to speak of, nor a link into the void. */
+	/* Other files than ELF files and dangling links are not counted as unreadable. */
 	if (r != -EINVAL && r != -ENOEXEC && r != -ENODATA && r != -ENOENT && r != -ELOOP)
 		pass_over(w, r);
 	return 0;
@@ -154,7 +154,7 @@ static int look_at_file(struct walk *w, int dir_fd, const char *name)
 
 static int walk_folder(struct walk *w, int parent_fd, const char *name, unsigned int depth);
 
-/* Regular files, and links to one. */
+/* Reads a regular file, or a link to one. */
 static int look_at(struct walk *w, int dir_fd, const struct dirent *entry, unsigned int depth)
 {
 	unsigned int type = entry->d_type;
@@ -170,7 +170,7 @@ static int look_at(struct walk *w, int dir_fd, const struct dirent *entry, unsig
 	return type == DT_REG || type == DT_LNK ? look_at_file(w, dir_fd, entry->d_name) : 0;
 }
 
-/* Goes through the folder `fd`, which it closes. */
+/* Walks the folder `fd`, and closes it. */
 static int walk_entries(struct walk *w, int fd, unsigned int depth)
 {
 	_cleanup_closedir_ DIR *dir = fdopendir(fd);
@@ -229,7 +229,7 @@ int debug_files_add(struct debug_files *d, int fd, const char *path)
 	return walk_folder(&w, fd, ".", 0);
 }
 
-/* Opens `path` when it is of the build; ret_image->fd is the caller's to close. */
+/* Opens `path` if it is of the build; the caller closes ret_image->fd. */
 static int open_build(const char *path, const char *hex, size_t digits, struct elf_image *ret_image,
 		      struct build_id *ret_id)
 {
@@ -251,7 +251,7 @@ static int open_build(const char *path, const char *hex, size_t digits, struct e
 	return 0;
 }
 
-/* Opens `path` when it is of the build, into the free place of the pair that it fits. */
+/* Opens `path` if it is of the build, into the free member of the pair for its kind. */
 static int try_path(const char *path, const char *hex, size_t digits, struct debug_files_pair *pair)
 {
 	struct elf_image image;
@@ -282,7 +282,7 @@ uint64_t debug_files_shape(const char *hex, size_t digits, const char *module)
 	return shape;
 }
 
-/* From hex digits as event lines have them; false for other texts. */
+/* Parses the hex digits of event lines; false for other texts. */
 static bool parse_hex(const char *hex, size_t digits, uint8_t id[BUILD_ID_BYTES_MAX])
 {
 	static const char figures[] = "0123456789abcdef";
@@ -320,7 +320,10 @@ static void try_known(const struct debug_files *d, const struct debug_files_know
 		(void)try_path(pool_text(&d->paths, known->debug - 1), hex, digits, pair);
 }
 
-/* As debuginfod_find_executable(3) and debuginfod_find_debuginfo(3) keep their downloads. */
+/*
+ * Searches the files where debuginfod_find_executable(3) and debuginfod_find_debuginfo(3) keep
+ * their downloads.
+ */
 static void try_cache(const struct debug_files *d, const char *hex, size_t digits,
 		      struct debug_files_pair *pair)
 {
@@ -333,7 +336,7 @@ static void try_cache(const struct debug_files *d, const char *hex, size_t digit
 			(void)try_path(path, hex, digits, pair);
 }
 
-/* Opens the program at `module`, and nothing that goes by the build-id alone. */
+/* Opens only the program at `module`, and no file that is found by the build-id alone. */
 static int open_shared(const char *hex, size_t digits, const char *module,
 		       struct debug_files_pair *pair)
 {

@@ -26,7 +26,9 @@ static bool is_hex(const struct json_text *text)
 	return true;
 }
 
-/* The module as the line has it, but for an escaped one, which a command is not to be cut from. */
+/*
+ * Keeps the module as in the line, except an escaped one, which must not become part of a command.
+ */
 static void keep_module(struct missing_build *b, const struct json_text *module)
 {
 	if (module->data && !module->escaped && module->bytes < sizeof(b->module))

@@ -16,12 +16,12 @@
 struct offline_build {
 	struct resolver resolver;
 	uint64_t used;
-	enum unnamed unnamed; /* why there is none */
-	uint32_t module;      /* + 1: the last one that was looked at */
-	bool useless;	      /* its file broke its resolver */
+	enum unnamed unnamed; /* why there is no resolver */
+	uint32_t module;      /* + 1: the last module that was tried */
+	bool useless;	      /* its file made its resolver fail */
 };
 
-/* What was answered; texts, or NO_TEXT. */
+/* The answer for a place: texts, or NO_TEXT. */
 struct offline_place {
 	uint32_t name, source;
 	enum unnamed unnamed;
@@ -45,7 +45,7 @@ int offline_symbols_init(struct offline_symbols *s, bool lines)
 	return s->data ? 0 : -ENOMEM;
 }
 
-/* Forgets all that was learnt; the resolvers go too, since they belong to the forgotten builds. */
+/* Forgets all answers, and stops the resolvers, because they belong to the forgotten builds. */
 static void forget_all(struct offline_symbols *s)
 {
 	for (uint32_t i = 0; i < s->builds.count && i < s->known_space; i++)
@@ -78,7 +78,7 @@ static void stop_resolver(struct offline_symbols *s, struct offline_build *b, bo
 	resolver_stop(&b->resolver, stuck);
 }
 
-/* Ends the resolver that was asked longest ago, when there are enough. */
+/* Stops the least recently used resolver if the limit is reached. */
 static void make_room(struct offline_symbols *s)
 {
 	struct offline_build *oldest = NULL;
@@ -90,7 +90,7 @@ static void make_room(struct offline_symbols *s)
 		stop_resolver(s, oldest, false);
 }
 
-/* The characters of a path in `path`; "" for a text that is none or too long. */
+/* Writes the characters of a path to `path`; "" for a text that is missing or too long. */
 static void take_path(const struct json_text *module, char path[DEBUG_FILES_PATH])
 {
 	size_t bytes = 0;
@@ -112,8 +112,8 @@ static enum unnamed choose_reason(int error)
 }
 
 /*
- * Sees to it that a resolver of the build runs; else b->unnamed has the reason. `number`: of the
- * module. 0 or -ENOMEM.
+ * Makes sure that a resolver of the build runs; else b->unnamed is the reason. `number` is that of
+ * the module. 0 or -ENOMEM.
  */
 static int start_resolver(struct offline_symbols *s, struct offline_build *b,
 			  const struct json_text *build_id, const struct json_text *module,
@@ -143,7 +143,7 @@ static int keep_text(struct offline_symbols *s, const struct jsonw *w, uint32_t 
 {
 	if (jsonw_end(w) < 0)
 		return -ENOMEM;
-	/* Without the braces: members, to stand among others. */
+	/* Stores the members without the braces, for use among other members. */
 	return pool_put(&s->texts, w->data + 1, w->bytes - 2, ret_text);
 }
 
@@ -155,7 +155,7 @@ static void write_position(struct jsonw *w, const struct answer_place *p)
 	jsonw_u64(w, "line", p->line);
 }
 
-/* As many of the inlined functions as fit. */
+/* Writes as many of the inlined functions as fit. */
 static void write_inlined(struct jsonw *w, const struct answer *answer)
 {
 	unsigned int i;
@@ -212,7 +212,7 @@ static int keep_name(struct offline_symbols *s, const struct answer *answer, uin
 	return keep_text(s, &w, ret_text);
 }
 
-/* Asks the build's resolver, and keeps the answer. */
+/* Sends the question to the build's resolver, and stores the answer. */
 static int ask_resolver(struct offline_symbols *s, struct offline_build *b,
 			const struct answer_question *question, struct offline_place *place)
 {
@@ -248,10 +248,10 @@ static void give_frame(const struct offline_symbols *s, const struct offline_pla
 	*ret_frame = frame;
 }
 
-/* Room for the digits, a NUL and a path. */
+/* Space for the digits, a NUL and a path. */
 #define KEY_BYTES (OFFLINE_SYMBOLS_ID_DIGITS + 1 + DEBUG_FILES_PATH)
 
-/* Puts the hex digits, a NUL and `rest` into `key`. Returns the bytes of all. */
+/* Writes the hex digits, a NUL and `rest` to `key`. Returns the number of bytes. */
 static size_t write_key(char *key, const struct json_text *build_id, const void *rest, size_t bytes)
 {
 	memcpy(key, build_id->data, build_id->bytes);
@@ -262,9 +262,9 @@ static size_t write_key(char *key, const struct json_text *build_id, const void 
 }
 
 /*
- * The build's number, with its row. Files that differ and have one build-id are builds of their
- * own, by the file at the module's path. An id of a few bytes was made by hand, and different files
- * have it: of those each path is a build.
+ * Finds or adds the build, with its row. Different files with one build-id are separate builds,
+ * distinguished by the file at the module's path. An id of a few bytes was made by hand, and
+ * different files may have it: for such an id each path is a build.
  */
 static int add_build(struct offline_symbols *s, const struct json_text *build_id,
 		     const struct json_text *module, uint32_t *ret_build)
@@ -288,7 +288,7 @@ static int add_build(struct offline_symbols *s, const struct json_text *build_id
 			 sizeof(*s->known));
 }
 
-/* The numbers of the module and of its build. Its file is looked at once. */
+/* Finds the numbers of the module and of its build. Reads the module's file once. */
 static int find_build(struct offline_symbols *s, const struct json_text *build_id,
 		      const struct json_text *module, uint32_t *ret_module, uint32_t *ret_build)
 {
@@ -337,7 +337,7 @@ static int find_place(struct offline_symbols *s, const struct json_text *build_i
 	r = start_resolver(s, b, build_id, module, module_number);
 	if (r == 0)
 		r = ask_resolver(s, b, question, &place);
-	/* What could not be asked may be once another line names another path. */
+	/* A place without a resolver is not stored: another line may have another path. */
 	if (r == 0 && (b->resolver.pid || b->useless)) {
 		r = pool_put(&s->places, &key, sizeof(key), &number);
 		if (r == 0)

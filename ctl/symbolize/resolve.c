@@ -16,7 +16,7 @@ static struct elf_image make_image(int fd)
 	return (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
 }
 
-/* Reads the headers of the file that the offsets are of. Errors as elf_reader_open; -ENODATA. */
+/* Reads the headers of the file to which the offsets refer. Errors as elf_reader_open; -ENODATA. */
 static int open_layout(struct resolve *r)
 {
 	int e;
@@ -64,7 +64,7 @@ static enum unnamed find_reason(const struct resolve *r, int error)
 	}
 }
 
-/* What was split off is the better one to ask for lines. */
+/* Prefers the split debug file for source lines. */
 static void read_lines(struct resolve *r)
 {
 	uint64_t base = elf_reader_base(&r->layout);
@@ -104,7 +104,10 @@ static bool has_call(void *context, uint64_t offset)
 	return r->code.fd < 0 || elf_call_ends_at(&r->code, offset);
 }
 
-/* Returns the name of the function at a place, with its first offset; NULL: there is none. */
+/*
+ * Returns the name of the function at a place, with the function's first offset; NULL: there is
+ * none.
+ */
 static const char *find_name(struct resolve *r, const struct answer_question *place,
 			     uint64_t *ret_start)
 {
@@ -117,9 +120,8 @@ static const char *find_name(struct resolve *r, const struct answer_question *pl
 }
 
 /*
- * Takes the name of the function at the place; false when there is none. place->offset becomes that
- * of the instruction which was running: before a return address, unless the function was entered
- * there.
+ * Sets the name of the function at the place; false if there is none. place->offset becomes that of
+ * the executed instruction: before a return address, unless the function was entered there.
  */
 static bool take_name(struct resolve *r, struct answer_question *place, struct answer *answer)
 {

@@ -22,7 +22,7 @@ static int push_range(struct resolve_ranges *r, uint64_t low, uint64_t high, uin
 	return 0;
 }
 
-/* The addresses of a unit, a function or an inlined one. */
+/* Adds the addresses of a unit, a function or an inlined function. */
 static int push_ranges(struct resolve_ranges *r, Dwarf_Die *die, uint64_t of)
 {
 	Dwarf_Addr base, low, high;
@@ -43,7 +43,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->high > y->high) - (x->high < y->high);
 }
 
-/* The innermost range that holds the address; NULL when none does. */
+/* Returns the innermost range that contains the address; NULL if there is none. */
 static const struct resolve_range *find_range(const struct resolve_ranges *r, uint64_t address)
 {
 	size_t low = 0, high = r->count;
@@ -76,7 +76,10 @@ static int push_unit(struct resolve_lines *l, Dwarf_Die *die)
 	return push_ranges(&l->ranges, die, l->n_units++);
 }
 
-/* Opens the file for libelf. Mapped: where it shrinks meanwhile, a SIGBUS ends this process. */
+/*
+ * Opens the file for libelf. libelf maps it: if the file shrinks in the meantime, a SIGBUS ends
+ * this process.
+ */
 static Elf *open_elf(int fd)
 {
 	Elf *elf;
@@ -143,7 +146,7 @@ static bool holds_functions(int tag)
 	       tag == DW_TAG_enumeration_type;
 }
 
-/* Notes the functions below a unit or a namespace. Recursion is bounded by `depth`. */
+/* Adds the functions below a unit or a namespace. Recursion is bounded by `depth`. */
 static int push_functions(struct resolve_ranges *r, Dwarf_Die *parent, unsigned int depth)
 {
 	Dwarf_Die die;
@@ -162,14 +165,14 @@ static int push_functions(struct resolve_ranges *r, Dwarf_Die *parent, unsigned 
 	return e;
 }
 
-/* The function of the unit that holds the address; false when none does. */
+/* Finds the function of the unit that contains the address; false if there is none. */
 static bool find_function(struct resolve_lines *l, struct resolve_unit *unit, Dwarf_Die *die,
 			  uint64_t address, Dwarf_Die *ret_function)
 {
 	const struct resolve_range *found;
 
 	if (!unit->gathered && l->functions < RESOLVE_LINES_RANGES_MAX) {
-		/* What there is no room for is a function less, in which nothing is inlined. */
+		/* On failure some functions are missing, and have no inlined functions. */
 		(void)push_functions(&unit->functions, die, RESOLVE_LINES_DEPTH);
 		sort_ranges(&unit->functions);
 		l->functions += unit->functions.count;
@@ -179,7 +182,7 @@ static bool find_function(struct resolve_lines *l, struct resolve_unit *unit, Dw
 	return found && dwarf_offdie(l->dwarf, found->of, ret_function);
 }
 
-/* Its name as its programmer wrote it, in `text`; or NULL. */
+/* Returns its source name, in `text`; or NULL. */
 static const char *find_name(Dwarf_Die *die, char text[DEMANGLE_OUT_BYTES])
 {
 	Dwarf_Attribute attribute;
@@ -193,7 +196,7 @@ static const char *find_name(Dwarf_Die *die, char text[DEMANGLE_OUT_BYTES])
 	return raw ? raw : dwarf_diename(die);
 }
 
-/* A number of the DIE, 0 without. */
+/* Returns a number attribute of the DIE, 0 without it. */
 static Dwarf_Word read_number(Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attribute;
@@ -212,7 +215,7 @@ static void set_line(struct answer_place *place, const char *file, Dwarf_Word li
 	place->line = (uint32_t)line;
 }
 
-/* Where the inlined function `die` was called. */
+/* Sets the place where the inlined function `die` was called. */
 static void set_call(Dwarf_Die *unit, Dwarf_Die *die, struct answer_place *place)
 {
 	Dwarf_Files *files;
@@ -223,7 +226,9 @@ static void set_call(Dwarf_Die *unit, Dwarf_Die *die, struct answer_place *place
 			 read_number(die, DW_AT_call_line));
 }
 
-/* The scope below `parent` that holds the address; those without a range hold nothing. */
+/*
+ * Finds the scope below `parent` that contains the address; a scope without a range contains none.
+ */
 static bool find_inner_scope(Dwarf_Die *parent, uint64_t address, Dwarf_Die *ret_die)
 {
 	Dwarf_Die die;
@@ -243,8 +248,8 @@ static bool find_inner_scope(Dwarf_Die *parent, uint64_t address, Dwarf_Die *ret
 }
 
 /*
- * Appends the inlined functions at the address, outermost first; each is called by the one before.
- * False when there is more: then the last one's line is known from its call.
+ * Appends the inlined functions at the address, outermost first; each is called by the previous
+ * one. False if there are more: then the line of the last one is known from the next call.
  */
 static bool push_inlined(struct resolve_lines *l, Dwarf_Die *unit, Dwarf_Die scope,
 			 uint64_t address, struct answer *answer)
@@ -263,7 +268,7 @@ static bool push_inlined(struct resolve_lines *l, Dwarf_Die *unit, Dwarf_Die sco
 	return false;
 }
 
-/* Behind the function, innermost first. */
+/* Orders the inlined functions innermost first, after the function. */
 static void reverse_inlined(struct answer *answer)
 {
 	for (unsigned int i = 1, j = answer->n - 1; i < j; i++, j--) {

@@ -14,7 +14,7 @@
 #include "ctl/cli/confine.h"
 #include "ctl/symbolize/resolve.h"
 
-#define DESCRIPTORS 1024 /* that may be open in us */
+#define DESCRIPTORS 1024 /* that may be open in this process */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define UNLIMITED 1 /* the sanitizer maps terabytes */
@@ -34,7 +34,10 @@ static int set_limit(int resource, rlim_t most)
 	return setrlimit((__rlimit_resource_t)resource, &now) < 0 ? -errno : 0;
 }
 
-/* What another resolver answers, or our caller reads, is none of its business. */
+/*
+ * Closes all other descriptors, so that the resolver cannot reach other resolvers or the parent's
+ * files.
+ */
 static void close_all_but(int a, int b, int c)
 {
 	for (int fd = 0; fd < DESCRIPTORS; fd++)
@@ -56,7 +59,7 @@ static int tie_hands(pid_t parent)
 		r = -errno;
 	if (r < 0)
 		return r;
-	/* Ended before it was set to end with us? */
+	/* Checks whether the parent ended before PR_SET_PDEATHSIG was set. */
 	return getppid() != parent ? -ESRCH : confine_now(CONFINE_RESOLVER);
 }
 

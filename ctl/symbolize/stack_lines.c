@@ -9,10 +9,10 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* For "]", the keys of a split stack, "}" and the newline, besides the stack's id. */
+/* For "]", the keys of a split stack, "}" and the newline, in addition to the stack's id. */
 #define TAIL_BYTES 96
 
-/* What is written anew; the last three stand in the first line of a stack only. */
+/* Keys that are rewritten; the last three are only in the first line of a stack. */
 static const char *const not_first[] = { "frames", "unnamed", "stack_id", "part", "parts", NULL };
 static const char *const not_later[] = { "frames", "unnamed",	"stack_id", "part", "parts",
 					 "count",  "weight_ns", "threads",  NULL };
@@ -55,7 +55,7 @@ void stack_lines_reset(struct stack_lines *l)
 	l->in_kernel = false;
 }
 
-/* A text of the line with nothing around it. */
+/* Writes a text of the line without quotes. */
 static void put_text(struct jsonw *w, const struct json_text *text)
 {
 	if (text->data && text->bytes)
@@ -137,7 +137,7 @@ int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, co
 	return r < 0 ? r : jsonw_end(w);
 }
 
-/* How many frames from `from` on fit into `room` bytes; at least one. */
+/* Returns the number of frames from `from` on that fit into `room` bytes; at least one. */
 static size_t count_fitting(const struct stack_lines *l, size_t from, size_t room)
 {
 	size_t start = from ? l->ends[from - 1] : 1, last = from + 1;
@@ -166,7 +166,7 @@ static uint64_t count_parts(const struct stack_lines *l, size_t room)
 	return parts;
 }
 
-/* The stack's id, as it was or a new one; a number stands as a string, which is the same id. */
+/* Writes the stack's id, the old or a new one; a number becomes a string, which is the same id. */
 static void write_id(struct jsonw *w, const struct stack_lines *l, uint64_t number)
 {
 	char text[32];

@@ -22,7 +22,7 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/parse.h"
 
-/* A frame of the line that is being read, in which its texts stand. */
+/* A frame of the current line; its texts point into the line. */
 struct frame {
 	struct event_frame event;
 	const char *text;
@@ -43,10 +43,10 @@ struct symbolize {
 	struct frame *frames;	  /* STORE_FRAMES_MAX */
 	size_t n;
 	uint64_t faults, split, incomplete;
-	uint64_t named, by[UNNAMED_COUNT_]; /* frames that came without a name */
-	uint64_t others;		    /* of the kernel, or in memory without a file */
-	uint64_t user, with_source;	    /* frames of files, and those with a source line */
-	int error;			    /* what ends it: -ENOMEM */
+	uint64_t named, by[UNNAMED_COUNT_]; /* frames that had no name in the input */
+	uint64_t others;		    /* frames of the kernel, or in memory without a file */
+	uint64_t user, with_source;	    /* frames of files, and frames with a source line */
+	int error;			    /* error that ends the command: -ENOMEM */
 };
 
 static void say_fault(struct symbolize *s, uint64_t number, const struct event_fault *fault)
@@ -105,7 +105,7 @@ static void count_frame(struct symbolize *s, const struct event_frame *f,
 		missing_add(&s->missing, found->unnamed, &f->build_id, &f->module);
 }
 
-/* What is found out about a frame; nothing where nothing is wanted. */
+/* Looks up a frame; sets nothing if nothing is requested. */
 static int look_up(struct symbolize *s, const struct event_frame *f, bool caller,
 		   struct offline_frame *ret_found)
 {
@@ -132,7 +132,7 @@ static int look_up(struct symbolize *s, const struct event_frame *f, bool caller
 
 /* ---- stacks */
 
-/* Gives up a stack with missing parts: its lines go out as they came. */
+/* Gives up a stack with missing parts: writes its lines unchanged. */
 static void give_up(struct symbolize *s, struct stack_lines *l)
 {
 	fwrite(l->original.data, 1, l->original.bytes, s->options->out);
@@ -153,14 +153,14 @@ static int add_frames(struct symbolize *s, struct stack_lines *l)
 		if (r == 0 && !f->event.fn.data)
 			r = tally_add(&s->tally, l->session.data, l->session.bytes, &f->event,
 				      l->count, found.name != NULL);
-		/* Without room for the sums, session.end stays as it is. */
+		/* Without space for the sums, session.end is written unchanged. */
 		if (r < 0 && r != -ENOSPC)
 			return r;
 	}
 	return 0;
 }
 
-/* The place of the stack that the line belongs to; for a first part a free one. */
+/* Returns the place of the stack of the line; for a first part a free place. */
 static struct stack_lines *find_place(struct symbolize *s, const struct event *event)
 {
 	struct stack_lines *free_place = NULL;
@@ -186,7 +186,7 @@ static struct stack_lines *find_place(struct symbolize *s, const struct event *e
 	return free_place;
 }
 
-/* False: the line is to go out as it came. */
+/* False: the line must be written unchanged. */
 static bool take_stack(struct symbolize *s, const struct event *event,
 		       const struct lines_line *line)
 {
@@ -238,7 +238,7 @@ static bool take_end(struct symbolize *s, const struct event *event, const struc
 	return true;
 }
 
-/* Whether the line was written in another form. */
+/* Returns whether the line was written in another form. */
 static bool take_line(struct symbolize *s, const struct lines_line *line, uint64_t number)
 {
 	struct event_fault fault;
@@ -255,7 +255,7 @@ static bool take_line(struct symbolize *s, const struct lines_line *line, uint64
 	return event.type == EVENT_SESSION_END && take_end(s, &event, line);
 }
 
-/* What cannot be read goes out as it came: nothing is lost by a filter in a pipe. */
+/* Writes unreadable lines unchanged: a filter in a pipe loses nothing. */
 static int read_lines(struct symbolize *s)
 {
 	static const struct event_fault too_long = { .fault = "want lines of at most 1 MiB: lost",
@@ -282,7 +282,7 @@ static int read_lines(struct symbolize *s)
 	return r;
 }
 
-/* ---- the words at the end */
+/* ---- the messages at the end */
 
 static void tell_folders(const struct symbolize *s)
 {
@@ -338,7 +338,7 @@ static int fail_command(const struct symbolize *s, const char *what, int error)
 	return COMMAND_FAILED;
 }
 
-/* Whether the folder is there: files in it are opened one by one, and none of them has to be. */
+/* Checks that the folder exists: its files are opened one by one, and each may be missing. */
 static int check_cache(const struct symbolize *s)
 {
 	const char *cache = s->options->debuginfod_cache;

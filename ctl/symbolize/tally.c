@@ -15,7 +15,7 @@
 	128 /* of a module in a sentence of the agent (consumer/naming/module_advice.c) \
 	     */
 
-/* Without padding, as all keys of pools; STORE_NONE: of the whole session. */
+/* Has no padding, as all keys of pools; STORE_NONE: of the whole session. */
 struct key {
 	uint32_t session, module, why, whole;
 };
@@ -37,7 +37,7 @@ void tally_done(struct tally *t)
 	t->plain = NULL;
 }
 
-/* The number of a text of a line, its escapes taken out; STORE_NONE for none. */
+/* Finds the number of a text of a line, without its escapes; STORE_NONE for no text. */
 static int put_text(struct tally *t, const struct json_text *text, uint32_t *ret_number)
 {
 	int r;
@@ -94,7 +94,7 @@ static const struct tally_sum *find_sum(const struct tally *t, const struct key 
 	return pool_find(&t->keys, key, sizeof(*key), &number) < 0 ? NULL : &t->sums[number];
 }
 
-/* The number of a value of a line; false when no frame had it. */
+/* Finds the number of a value of a line; false if no frame had it. */
 static bool find_text(const struct tally *t, const struct json_node *value, uint32_t *ret_number)
 {
 	*ret_number = STORE_NONE;
@@ -104,7 +104,7 @@ static bool find_text(const struct tally *t, const struct json_node *value, uint
 	       pool_find(&t->texts, value->text, value->bytes, ret_number) == 0;
 }
 
-/* The last line of a session as it is written anew. */
+/* The last line of a session, being rewritten. */
 struct rewrite {
 	const struct tally *t;
 	const char *line;
@@ -136,8 +136,8 @@ static void write_key(struct rewrite *x, const struct json_node *member)
 }
 
 /*
- * The sum of a row of modules_unnamed that has changed, else NULL. What is no object has no module
- * and no reason either, though frames without may exist.
+ * Returns the sum of a row of modules_unnamed if it has changed, else NULL. A row that is not an
+ * object has neither module nor reason, even if frames without them exist.
  */
 static const struct tally_sum *find_changed(const struct rewrite *x, const struct json_node *row)
 {
@@ -170,7 +170,7 @@ static int find_named(struct rewrite *x)
 	return 0;
 }
 
-/* A row with fewer frames than before. */
+/* Writes a row with fewer frames than before. */
 static void write_row(struct rewrite *x, const struct json_node *row, uint64_t frames)
 {
 	bool written = false;
@@ -190,7 +190,7 @@ static void write_row(struct rewrite *x, const struct json_node *row, uint64_t f
 	jsonw_object_end(x->w);
 }
 
-/* Rows become smaller, or go. */
+/* Reduces or removes rows. */
 static void write_modules(struct rewrite *x, const struct json_node *rows)
 {
 	jsonw_array(x->w, NULL);
@@ -212,14 +212,14 @@ static const char *skip_folders(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether a sentence is about the module of this name. */
+/* Returns whether a sentence is about the module of this name. */
 static bool is_about(const char *sentence, const char *base, size_t bytes)
 {
 	return !strncmp(sentence, base, bytes) &&
 	       (sentence[bytes] == ' ' || sentence[bytes] == ':');
 }
 
-/* The name of the module that a sentence is about, when all its frames have names now. */
+/* Returns the name of the module of a sentence if all frames of the module have names now. */
 static const char *find_module(const struct rewrite *x, const char *sentence, size_t *ret_bytes)
 {
 	for (uint32_t i = 0; i < x->n_named; i++) {
@@ -232,7 +232,7 @@ static const char *find_module(const struct rewrite *x, const char *sentence, si
 	return NULL;
 }
 
-/* What is left of a sentence about a module that has all its names now: often nothing. */
+/* Writes the rest of a sentence about a module that has all names now: often nothing. */
 static void write_rest(struct rewrite *x, const char *sentence, const char *base, size_t bytes)
 {
 	static const char broken[] = " was built without frame pointers and without symbols";
@@ -264,8 +264,8 @@ static void write_advice(struct rewrite *x, const struct json_node *advice)
 }
 
 /*
- * What is no share stays as it came: 1e999, for example, is a number of JSON, but reads as
- * infinity.
+ * Writes a value that is not a share unchanged: 1e999, for example, is a JSON number, but is parsed
+ * as infinity.
  */
 static void write_share(struct rewrite *x, const struct json_node *value)
 {

@@ -9,8 +9,8 @@
 
 struct walk {
 	const struct hot *hot;
-	const uint32_t *of_node; /* a node's function */
-	uint32_t *above;	 /* by function: how often it stands in the path now */
+	const uint32_t *of_node; /* function of each node */
+	uint32_t *above;	 /* by function: how often it is in the current path */
 };
 
 uint64_t hot_own(const struct tree *tree, uint32_t number, unsigned int column)
@@ -44,7 +44,10 @@ static void leave_node(struct walk *w, uint32_t number)
 	w->above[w->of_node[number]]--;
 }
 
-/* Down to the first child, else up to where a sibling is; what is passed is left. */
+/*
+ * Walks down to the first child, else up to the next sibling; leaves the nodes that it passes on
+ * the way up.
+ */
 static void walk_all(struct walk *w, const struct tree *tree)
 {
 	uint32_t node = tree->nodes[TREE_ROOT].child;
@@ -87,14 +90,16 @@ static int compare_functions(const void *a, const void *b, void *context)
 }
 
 /*
- * What a function is: of one label, in the kernel or outside; and labels that are no frame, as the
- * last.
+ * The identity of a function: its label, and whether it is in the kernel. Labels that are not
+ * frames are a last kind.
  */
 struct identity {
 	uint32_t label, kind;
 };
 
-/* Gives each node a function. Their number is that of the tree's, not of all that were ever seen.
+/*
+ * Assigns a function to each node. The functions are those of this tree, not all that were ever
+ * seen.
  */
 static int find_functions(struct hot *hot, const struct tree *tree, struct pool *identities,
 			  uint32_t *of_node)
@@ -115,7 +120,7 @@ static int find_functions(struct hot *hot, const struct tree *tree, struct pool 
 	return 0;
 }
 
-/* Leaves out labels that are no function of a program or of the kernel. */
+/* Drops labels that are not a function of a program or of the kernel. */
 static uint32_t keep_functions(struct hot_function *functions, uint32_t count)
 {
 	uint32_t n = 0;

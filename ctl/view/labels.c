@@ -60,7 +60,7 @@ static int tame_text(const struct labels *l, uint32_t text, char **ret_tame)
 	return *ret_tame ? 0 : -ENOMEM;
 }
 
-/* The name of a frame without one. */
+/* Makes the name of a frame without a function. */
 static char *name_unnamed(const struct labels *l, const struct store_frame *f, const char *module)
 {
 	static const char *const places[] = {
@@ -78,7 +78,7 @@ static char *name_unnamed(const struct labels *l, const struct store_frame *f, c
 	return r < 0 ? NULL : name;
 }
 
-/* The name and, where it distinguishes labels, the module after its NUL. */
+/* Stores the name and, if it distinguishes labels, the module after its NUL. */
 static int put_label(struct labels *l, const char *name, const char *module, uint32_t *ret_label)
 {
 	size_t name_bytes = strlen(name), module_bytes = module ? strlen(module) : 0;

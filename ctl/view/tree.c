@@ -8,7 +8,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define NEAR 4 /* children looked at one by one */
+#define NEAR 4 /* children searched one by one */
 
 struct edge {
 	uint32_t parent;
@@ -30,7 +30,7 @@ void tree_done(struct tree *t)
 	t->nodes = NULL;
 }
 
-/* Among the first children, where it mostly is: the table costs more. 0: not there. */
+/* Searches the first children, where the child mostly is: the table costs more. 0: not found. */
 static uint32_t find_near_child(const struct tree *t, uint32_t parent, struct tree_step step)
 {
 	uint32_t node = t->nodes[parent].child;
@@ -42,7 +42,7 @@ static uint32_t find_near_child(const struct tree *t, uint32_t parent, struct tr
 	return 0;
 }
 
-/* The child of `parent` by that step, made when it is new. Edge i leads to node i + 1. */
+/* Finds or makes the child of `parent` by that step. Edge i leads to node i + 1. */
 static int find_or_make_child(struct tree *t, uint32_t parent, struct tree_step step,
 			      uint32_t *ret_node)
 {
@@ -73,7 +73,7 @@ static int find_or_make_child(struct tree *t, uint32_t parent, struct tree_step 
 	return 0;
 }
 
-/* Notes that the node has threads in the state. */
+/* Records that the node has threads in the state. */
 static void mix_state(struct tree_node *node, uint32_t state)
 {
 	if (!node->state)

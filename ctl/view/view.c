@@ -10,7 +10,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Ticks of one rate differ by so much: a CPU may be late. */
+/* Ticks of one rate differ by up to this factor, because a CPU may be late. */
 #define RATE_TOLERANCE 1.2
 
 static const char *const bys[] = { "session", "rule", "cgroup", "signal",
@@ -19,7 +19,9 @@ enum { BY_SESSION, BY_RULE, BY_CGROUP, BY_SIGNAL, BY_PHASE, BY_EXE, BY_COMM, BY_
 
 _Static_assert(ARRAY_SIZE(bys) == VIEW_BY_MAX, "each key at most once");
 
-/* The next of the words with commas between; false: there is no such key, or it was there. */
+/*
+ * Takes the next word of a list with commas; false: there is no such key, or it is a repeated one.
+ */
 static bool take_by(struct view *v, const char *word, size_t bytes)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(bys); i++) {
@@ -81,7 +83,7 @@ static void put_first(struct view *v, unsigned int by)
 	v->n_by++;
 }
 
-/* How many different rules the sessions of a file that are shown have: 0, 1, 2 for more. */
+/* Returns the number of different rules of the shown sessions of a file: 0, 1, 2 for more. */
 static unsigned int count_rules(const struct store *s, unsigned int file)
 {
 	uint32_t first = STORE_NONE;
@@ -118,7 +120,7 @@ static bool has_waits(const struct store *s)
 	return false;
 }
 
-/* A look and a tick stand for different times: only these add up. */
+/* An off-CPU sample and a tick stand for different times: only the times can be added up. */
 static int choose_time(struct view *v, const struct options *options)
 {
 	if (options->count && v->unit != VIEW_NS) {
@@ -159,7 +161,7 @@ void view_done(struct view *v)
 	labels_done(&v->labels);
 }
 
-/* The label that --by puts below a stack. */
+/* Makes the label that --by puts below a stack. */
 static int make_label(struct view *v, unsigned int by, const struct store_key *key,
 		      uint32_t *ret_label)
 {
@@ -187,7 +189,7 @@ static int make_label(struct view *v, unsigned int by, const struct store_key *k
 	}
 }
 
-/* What makes one path in one column: keys that differ in nothing else are counted together. */
+/* The members that distinguish paths and columns: keys with equal members here are added up. */
 struct group {
 	uint32_t stack, column, state, by[VIEW_BY_MAX];
 };
@@ -204,7 +206,7 @@ static void groups_done(struct groups *g)
 	free(g->values);
 }
 
-/* Whether a session that is shown has time or stacks of the phase. */
+/* Returns whether a shown session has time or stacks of the phase. */
 static bool has_phase(const struct view *v, enum store_phase phase)
 {
 	const struct store *s = &v->input->store;
@@ -255,7 +257,7 @@ void view_only(struct view *v, uint32_t signal, bool busy)
 	v->busy = busy;
 }
 
-/* The column of a phase and a file; negative: it is not shown. */
+/* Returns the column of a phase and a file; negative: not shown. */
 static int find_column(const struct view *v, const struct store_key *key, enum view_columns columns)
 {
 	switch (columns) {
@@ -323,7 +325,7 @@ static int put_state(struct view *v, const struct group *group, struct tree_step
 	return labels_plain(&v->labels, text, &step->label);
 }
 
-/* The labels below, then the frames from the root on, then the labels above. */
+/* Writes the labels below the stack, then the frames from the root, then the labels above. */
 static int make_path(struct view *v, const struct group *group, struct tree_step *path,
 		     uint32_t *ret_n)
 {
@@ -402,7 +404,7 @@ double view_seconds(const struct view *v, enum view_columns columns, unsigned in
 			     find_column(v, &of_phase, columns) != (int)column) ||
 			    (asked && strcmp(asked, store_phase_word(p)) != 0))
 				continue;
-			/* A session may have no time before or onset; one that runs has no end. */
+			/* A session may have no time before or onset; a running one has no end. */
 			if (!session->length_ms[p] &&
 			    (p == STORE_DURING ||
 			     (p == STORE_BEFORE && session->end == STORE_NONE)))
@@ -439,7 +441,7 @@ static char *make_title(const struct view *v, const struct store_session *sessio
 	return title;
 }
 
-/* "7 sessions of the rule api": together they have no headline. */
+/* Makes "7 sessions of the rule api", because several sessions have no common headline. */
 static char *make_title_of_all(const struct view *v, const struct store_session *first, uint64_t n)
 {
 	_cleanup_free_ char *rule = v->rules > 1 ? NULL : copy_text(v, first->rule);
