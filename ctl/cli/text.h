@@ -45,9 +45,8 @@ struct text_table {
 	char **cells; /* owned, with its strings; NULL prints as "-" */
 	size_t count, space;
 	uint32_t spare; /* bits of the columns that may be omitted if lines are short */
-	uint32_t rigid; /* bits of the columns with cells that are never cut */
-	uint32_t ends;	/* bits of the columns with cells that are cut at the end, not in the middle
-			 */
+	uint32_t rigid; /* bits of the columns with cells never cut */
+	uint32_t ends;	/* bits of the columns with cells cut at the end, not in the middle */
 	bool headless;
 	bool failed; /* no memory: text_table_print reports it */
 };

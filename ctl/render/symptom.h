@@ -8,7 +8,7 @@
 #include "shared/json/json_node.h"
 
 /*
- * Prints the reason of a line session.start, without a line end: "the kernel says that its tasks
+ * Prints the reason of a line session.start, without a line end: "the kernel reports that its tasks
  * stalled on io (some) for ...". Prints nothing for a reason that this version does not know.
  */
 void symptom_put(const struct json_node *start, FILE *out);

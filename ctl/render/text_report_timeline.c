@@ -16,11 +16,10 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define POOLS_TOP  6
-#define LABEL	   13	/* columns before a strip */
-#define COLUMNS	   80	/* of unlimited lines */
-#define LEAST_PART 0.02 /* of the most threads at once: a part that never exceeds it has no strip \
-			 */
+#define POOLS_TOP   6
+#define LABEL	    13	 /* columns before a strip */
+#define COLUMNS	    80	 /* of unlimited lines */
+#define LEAST_PART  0.02 /* of the most threads: a part that never exceeds it is not shown */
 #define STRIP_MAX   (TIMELINE_LINE_SLOTS + 1)
 #define LEVEL_BYTES 3 /* of U+2581 to U+2588 in UTF-8 */
 #define EIGHTHS	    8

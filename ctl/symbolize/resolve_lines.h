@@ -15,9 +15,8 @@
 #include "ctl/symbolize/answer.h"
 #include "shared/tools/demangle.h"
 
-#define RESOLVE_LINES_RANGES_MAX 8000000 /* of all units, or of all functions of the units in use \
-					  */
-#define RESOLVE_LINES_DEPTH 64		 /* of namespaces and scopes */
+#define RESOLVE_LINES_RANGES_MAX 8000000 /* of all units, or of all functions of the used units */
+#define RESOLVE_LINES_DEPTH	 64	 /* of namespaces and scopes */
 
 /* Addresses of a unit, `of` its number, or of a function, `of` its DIE's offset in the file. */
 struct resolve_range {

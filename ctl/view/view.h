@@ -29,7 +29,7 @@ struct view {
 	bool leaf_states;	  /* the state of its threads is above each stack */
 	bool waits;		  /* some threads waited */
 	unsigned int signals;	  /* number of different selected signals: 0, 1, 2 for more */
-	unsigned int rules;	  /* number of rules likewise, of one file if two are compared */
+	unsigned int rules;	  /* number of selected rules, as for signals */
 	uint32_t session;	  /* the only one shown, by view_choose; STORE_NONE: all */
 	uint32_t signal;	  /* the only one shown, by view_only; STORE_NONE: all */
 	bool busy;		  /* skip threads that wait for work or on a condition */

@@ -36,9 +36,9 @@ struct time_account {
 	__u64 since_ns;	 /* end of the account so far: when the thread last left a CPU */
 	__u64 waited_ns; /* sched_info.run_delay of the thread at since_ns */
 	__u32 tgid;
-	__u32 slot;  /* of the nearest watch */
-	__u32 kind;  /* enum account_part: what the thread waits for since since_ns */
-	__u32 flags; /* enum account_flag */
+	__u32 slot;		       /* of the nearest watch */
+	__u32 kind;		       /* enum account_part: the kind of wait since since_ns */
+	__u32 flags;		       /* enum account_flag */
 	struct slot_switches switches; /* how often the thread left a CPU */
 	__u64 part_ns[ACCOUNT_PARTS_];
 	__u64 longest_ns; /* longest wait, RUNNING and QUEUE excluded */

@@ -21,8 +21,7 @@ struct neighbour {
 	char comm[COMM_BYTES]; /* a thread name; at least half of the ticks if votes is half of
 				  ticks */
 	char name[NEIGHBOUR_NAME_BYTES];
-	__u64 above[NEIGHBOUR_LEVELS]; /* ids on its path, itself included; 0: the path is shorter
-					*/
+	__u64 above[NEIGHBOUR_LEVELS]; /* ids on its path, with its own; 0: the path is shorter */
 };
 
 #endif

@@ -9,9 +9,8 @@
 
 #include "shared/elf/elf_gather.h"
 
-#define ELF_EXTENTS_CODE_MAX                                                                     \
-	(32ULL << 20) /* bytes of code that are followed in one file, with 1 KiB for each symbol \
-		       */
+#define ELF_EXTENTS_CODE_MAX \
+	(32ULL << 20) /* bytes of code followed in one file, with 1 KiB per symbol */
 
 /*
  * Sets the size of each open entry: up to the end of the FDE that covers it; without such an FDE,
