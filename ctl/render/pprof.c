@@ -241,7 +241,7 @@ static int put_label(struct profile *p, const char *key, unsigned int field, uin
 	return 0;
 }
 
-/* Writes a text label; an empty one is omitted. */
+/* Writes a text label; a missing text is omitted. */
 static int put_text_label(struct profile *p, const char *key, uint32_t text)
 {
 	uint32_t text_string;

@@ -55,8 +55,8 @@ static void count_samples(const struct text_report *r, struct text_report_sample
 }
 
 /*
- * Prints a line if no thread ran during the stall: a table with empty columns next to the baseline
- * would hide that.
+ * If no thread ran during the stall, prints that and returns true: a table with empty columns next
+ * to the baseline would hide it.
  */
 static bool is_calm_alone(const struct text_report *r, const struct text_report_samples *samples)
 {
