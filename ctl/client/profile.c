@@ -77,10 +77,7 @@ static int check_form(const struct options *o)
 	return 0;
 }
 
-/*
- * Reads both forms: PID and SECONDS, and SECONDS with --cgroup; without SECONDS the time is
- * SECONDS_MAX.
- */
+/* Reads PID and SECONDS, or SECONDS with --cgroup; the default of SECONDS is SECONDS_MAX. */
 static int take_arguments(struct profile *p, const char *const *arguments)
 {
 	const char *cgroup = p->options->cgroup, *pid = cgroup ? NULL : arguments[0];
@@ -250,10 +247,7 @@ static void change_signals(int how)
 	sigprocmask(how, &set, NULL);
 }
 
-/*
- * Delivers SIGINT, SIGTERM and SIGHUP only while the command pauses, so that they interrupt no
- * call.
- */
+/* Delivers SIGINT, SIGTERM and SIGHUP only in pauses, so that they interrupt no call. */
 static void take_signals(void)
 {
 	const struct sigaction action = { .sa_handler = note_signal };

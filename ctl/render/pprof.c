@@ -98,10 +98,7 @@ static int store_string(struct profile *p, uint32_t text, uint32_t *ret_string)
 	return labels_text(&p->view->labels, text, ret_string);
 }
 
-/*
- * In the kernel the offset is relative to the function, in JIT code it is an address: neither is an
- * offset in a file.
- */
+/* In the kernel the offset is relative to the function, in JIT code an address. */
 static bool has_file_offset(const struct store_frame *f)
 {
 	return f->kind != STORE_KERNEL && f->kind != STORE_JIT && f->has_offset &&

@@ -4,15 +4,14 @@
  *
  * The broker answers only the consumer's user (SO_PEERCRED). An attacker may control the consumer,
  * and with it every argument and the content of the maps that the consumer writes (`watches`,
- * `targets`). The checks against these two maps catch mistakes; they do not stop an attacker. The
- * defence is that each operation grants very little.
+ * `targets`). The checks against these maps catch mistakes; they stop no attacker. The defence is
+ * that each operation grants very little.
  *
  * sampler_open grants a perf event on one CPU that runs only our own verified program: root owns
  * the pin, and the event has no sample type, no registers, no addresses. The program writes only
  * for watches, which the consumer may set anyway. The broker sets the rate, at most the rate of the
- * load; the consumer's filter allows to enable and disable the event, not to change its rate. The
- * consumer gets at most two events per CPU and BROKER_EVENTS_MARGIN more: the broker counts the
- * consumer's holdings (broker_peer.c).
+ * load; the consumer's filter lets it enable and disable the event, not change its rate. At most
+ * two events per CPU plus BROKER_EVENTS_MARGIN: broker_peer.c counts the consumer's holdings.
  *
  * signal_attach grants links to our pinned programs of a signal in probes.def, and refuses while
  * the consumer still holds one of them.
@@ -27,15 +26,15 @@
  * no path of the caller. It opens the file only after an O_PATH descriptor has shown that it is a
  * regular file, because opening a device or a pipe has effects. It refuses set-user-id and
  * set-group-id files, and files of file systems that a process may serve (broker_mount.c). So it
- * grants the content of programs and libraries, including those that the consumer's user may not
- * read (docs/threats.md).
+ * grants the content of programs and libraries, even of those that the consumer's user may not read
+ * (docs/threats.md).
  *
  * jit_map_open grants one file, with a path made from the kernel's own numbers: /tmp/perf-PID.map
  * below the root of a process. It opens each component with O_PATH, follows no symbolic link, and
  * checks each mount before it looks up a name in it. The file must be a regular file of the
- * process's own user with one name, on the mount of its folder. So neither a link in /tmp nor a
- * bind mount leads to another file. The content is text that the process wrote for profilers. Its
- * size is not limited here: the consumer reads only the end of it.
+ * process's own user with one name, on the mount of its folder. So no link in /tmp and no bind
+ * mount leads to another file. The content is text that the process wrote for profilers. Its size
+ * is not limited here: the consumer reads only the end of it.
  *
  * No operation writes, creates, removes or executes a file. Each request has a fixed length, and
  * none makes the broker keep memory. Every descriptor is close-on-exec, and is sent in the answer
