@@ -121,7 +121,7 @@ static void name_frames(void)
 		frame_name_frame(symbols, taken.stacks.items[0], i, &names[i]);
 		errno = 0;
 		if (!names[i].fn)
-			tool_die("frame %zu has no name: %s", i, names[i].why);
+			tool_die("frame %zu has no name: %s", i, names[i].reason);
 	}
 }
 
