@@ -46,14 +46,14 @@ static bool holds_capability(cap_t set, cap_value_t capability, cap_flag_t flag)
 	return cap_get_flag(set, capability, flag, &value) == 0 && value == CAP_SET;
 }
 
-/* Drops everything but `keep` from the bounding set. -EPERM: the process may not drop. */
+/* Drops all capabilities except `keep` from the bounding set. -EPERM: no CAP_SETPCAP. */
 static int drop_bounding(uint64_t keep)
 {
 	for (cap_value_t c = 0; c < 64; c++) {
 		int present = prctl(PR_CAPBSET_READ, c, 0, 0, 0);
 
 		if (present < 0)
-			break; /* EINVAL: beyond the last capability of this kernel */
+			break; /* EINVAL: above the last capability of this kernel */
 		if (!present || (keep & (1ULL << c)))
 			continue;
 		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
@@ -62,7 +62,10 @@ static int drop_bounding(uint64_t keep)
 	return 0;
 }
 
-/* Reduces permitted and effective to `keep`, and empties inheritable and ambient. */
+/*
+ * Reduces the permitted set to `keep`, makes the rest of it effective, and empties the inheritable
+ * and ambient sets.
+ */
 static int restrict_to(uint64_t keep)
 {
 	cap_t now __attribute__((cleanup(free_set))) = NULL;
@@ -86,7 +89,7 @@ static int restrict_to(uint64_t keep)
 	return 0;
 }
 
-/* The bounding set goes first: that needs CAP_SETPCAP, which may be dropped next. */
+/* Restricts the bounding set first: that needs CAP_SETPCAP, which restrict_to may drop. */
 static int keep_only(uint64_t keep)
 {
 	int r_bound, r;

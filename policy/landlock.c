@@ -11,7 +11,9 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Newer than the header of the oldest build host. Source: include/uapi/linux/landlock.h. */
+/*
+ * Constants that the header of the oldest build host lacks. Source: include/uapi/linux/landlock.h.
+ */
 #ifndef LANDLOCK_ACCESS_FS_REFER
 #define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
 #endif
@@ -30,20 +32,23 @@
 #define LANDLOCK_SCOPE_SIGNAL		    (1ULL << 1)
 #endif
 
-/* struct landlock_ruleset_attr of version 6; an older kernel gets only the bytes that it knows. */
+/*
+ * struct landlock_ruleset_attr of Landlock version 6; an older kernel gets only the part that it
+ * knows.
+ */
 struct ruleset {
 	uint64_t fs;
 	uint64_t net;
 	uint64_t scoped;
 };
 
-#define FS_FIRST    (LANDLOCK_ACCESS_FS_REFER - 1) /* all of version 1 */
+#define FS_FIRST    (LANDLOCK_ACCESS_FS_REFER - 1) /* all rights of version 1 */
 #define FS_READ	    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define FS_WRITE    (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE)
 #define FS_CREATE   (LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
 #define FS_OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | FS_WRITE)
 
-/* What each version added; later versions have it, too. */
+/* The rights that each Landlock version added. Later versions have them, too. */
 static const struct step {
 	uint32_t abi;
 	struct ruleset adds;
@@ -77,7 +82,7 @@ static size_t get_ruleset_bytes(uint32_t abi)
 	return sizeof(struct ruleset);
 }
 
-/* Allows one path in the ruleset; without `write` and `create` for reading only. */
+/* Adds one path to the ruleset: for reading only, unless `write` or `create` is set. */
 static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *path)
 {
 	struct landlock_path_beneath_attr rule = { .allowed_access = FS_READ };
@@ -94,7 +99,7 @@ static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *pat
 	if (path->create)
 		rule.allowed_access |= FS_CREATE | FS_WRITE;
 	if (!S_ISDIR(st.st_mode))
-		rule.allowed_access &= FS_OF_FILES; /* other rights are EINVAL on a file */
+		rule.allowed_access &= FS_OF_FILES; /* EINVAL for other rights on a file */
 	rule.allowed_access &= fs;
 	rule.parent_fd = fd;
 	if (syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
@@ -102,7 +107,7 @@ static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *pat
 	return 0;
 }
 
-/* Returns the kernel's Landlock version; 0 when it has none or has switched it off. */
+/* Returns the kernel's Landlock version; 0: the kernel lacks Landlock, or it is disabled. */
 static uint32_t ask_version(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);

@@ -39,8 +39,9 @@ static bool is_wanted(const struct syscalls_row *row, enum policy_process proces
 }
 
 /*
- * A filter holds only if it binds all threads (TSYNC) and kills calls of other architectures: both
- * are set before the first row.
+ * Creates a filter for all threads (TSYNC) that kills the process on a call of another
+ * architecture. Without these two attributes the filter could be bypassed, so both are set before
+ * the first row.
  */
 static int open_filter(scmp_filter_ctx *ret_filter)
 {

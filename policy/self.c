@@ -11,10 +11,10 @@
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
 
-#define STATUS_BYTES_MAX 65536 /* has room for 4096 groups and more */
+#define STATUS_BYTES_MAX 65536 /* enough for more than 4096 groups */
 
 /*
- * A line of /proc/PID/status: the column and base of its number, and its place in struct
+ * A line of /proc/PID/status: the column and base of its number, and its member of struct
  * policy_self.
  */
 static const struct line {

@@ -21,12 +21,15 @@
 
 #include "shared/tools/macro.h"
 
-/* prctl.h names PR_CAPBSET_* and PR_CAP_AMBIENT; glibc's fcntl and friends are functions here. */
+/*
+ * prctl.h defines PR_CAPBSET_* and PR_CAP_AMBIENT. These headers must not define the name of a call
+ * as a macro, because ROW pastes that name: fcntl, for example, is a function here.
+ */
 #define INT_BITS 0xffffffffULL
 
-#define THREADS_SIGNAL (__SIGRTMIN + 1) /* of glibc: all threads change their ids together */
+#define THREADS_SIGNAL (__SIGRTMIN + 1) /* of glibc: all threads change their ids */
 
-/* The flags of glibc's thread creation. */
+/* The clone flags with which glibc creates a thread. */
 #define THREAD_FLAGS                                                                        \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | \
 	 CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)

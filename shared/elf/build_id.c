@@ -8,10 +8,10 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* A search through the parts of a file that contain notes. */
+/* A search in the parts of a file that contain notes. */
 struct search {
 	const struct elf_reader *file;
-	uint8_t *notes;	    /* owned; bytes of the current part */
+	uint8_t *notes;	    /* owned; content of the current part */
 	unsigned int parts; /* searched so far */
 	struct build_id id;
 };
@@ -26,14 +26,14 @@ static void search_done(struct search *s)
 	free(s->notes);
 }
 
-/* Searches the notes for the build-id; without one s->id stays unchanged. */
+/* Searches s->notes for the build-id. If there is none, s->id stays unchanged. */
 static void find_note(struct search *s, const struct part *part)
 {
 	const size_t align = part->align == 8 ? 8 : 4, bytes = (size_t)part->bytes;
 	size_t at = 0;
 
 	while (bytes - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note; /* the same in both classes */
+		Elf64_Nhdr note; /* same layout in ELF32 and ELF64 */
 		uint64_t name, data, next;
 
 		memcpy(&note, s->notes + at, sizeof(note));
@@ -98,7 +98,10 @@ static int search_sections(struct search *s)
 	for (size_t i = 0; r == 0 && i < s->file->section_count; i++) {
 		const Elf64_Shdr *section = &s->file->sections[i];
 
-		/* eu-strip(1) leaves broken note sections beside the good ones: skip those. */
+		/*
+		 * eu-strip(1) leaves broken note sections next to good ones: a section without a
+		 * valid build-id does not end the search.
+		 */
 		if (section->sh_type == SHT_NOTE)
 			r = search_part(s, &(struct part){ .offset = section->sh_offset,
 							   .bytes = section->sh_size,
@@ -109,7 +112,8 @@ static int search_sections(struct search *s)
 }
 
 /*
- * Returns whether the file contains instructions: a debug file has the sections, without content.
+ * Returns whether the file contains instructions. A debug file has its code sections without
+ * content (SHT_NOBITS). True also if the file has no code section.
  */
 static bool has_code(const struct elf_reader *e)
 {

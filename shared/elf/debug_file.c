@@ -16,7 +16,7 @@
 #define PATH_BYTES    4096
 #define CRC_AT_A_TIME (256u << 10)
 
-/* Computes the CRC of the whole file for .gnu_debuglink: that of IEEE 802.3, as zlib's. */
+/* Computes the CRC of the whole file as .gnu_debuglink has it: CRC-32 of IEEE 802.3, as in zlib. */
 static int compute_crc(const struct elf_image *image, uint32_t *ret_crc)
 {
 	_cleanup_free_ uint8_t *part = malloc(CRC_AT_A_TIME);
@@ -40,7 +40,10 @@ static int compute_crc(const struct elf_image *image, uint32_t *ret_crc)
 	return 0;
 }
 
-/* Returns whether the opened file is of the build that `links` names. */
+/*
+ * Returns whether the opened file is from the build that `links` names. Without a build-id of
+ * BUILD_ID_BYTES_MIN bytes, the CRC must match too.
+ */
 static bool is_same_build(const struct elf_image *image, const struct elf_links *links,
 			  bool by_link)
 {

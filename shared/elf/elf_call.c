@@ -8,7 +8,7 @@
 
 #define ARM_BYTES 4
 
-/* Whether the bytes at the end of `code` are a call: of any length. */
+/* Returns whether `code` ends with a call instruction, of any length. */
 static bool ends_x86_call(const uint8_t *code, size_t bytes)
 {
 	struct x86_insn insn;
@@ -20,7 +20,10 @@ static bool ends_x86_call(const uint8_t *code, size_t bytes)
 	return false;
 }
 
-/* BL, and BLR with its authenticating kin (Arm ARM, C4.1: branches). */
+/*
+ * Returns whether `code` ends with BL, or with BLR or a variant of it with pointer authentication
+ * (Arm ARM, C4.1: branches).
+ */
 static bool ends_arm_call(const uint8_t *code, size_t bytes)
 {
 	uint32_t word;
@@ -35,7 +38,7 @@ bool elf_call_ends_at(const struct elf_image *image, uint64_t offset)
 {
 	uint8_t code[X86_INSN_MAX];
 	size_t bytes = (size_t)MIN(offset, (uint64_t)sizeof(code));
-	uint16_t machine; /* at the same place in both classes */
+	uint16_t machine; /* same offset in ELF32 and ELF64 */
 
 	if (elf_reader_at(image, offsetof(Elf64_Ehdr, e_machine), &machine, sizeof(machine)) < 0 ||
 	    elf_reader_at(image, offset - bytes, code, bytes) < 0)

@@ -8,7 +8,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define FIRST_BYTES (256u << 10) /* of the output at first; doubled until it fits */
+#define FIRST_BYTES (256u << 10) /* of the output buffer at first; doubled until it fits */
 
 static int map_lzma_error(lzma_ret r)
 {
@@ -41,8 +41,8 @@ static int grow_output(lzma_stream *z, uint8_t **data, size_t *space)
 }
 
 /*
- * Runs the decoder to the end of its stream. It has all its input: if it makes no progress, the
- * data is broken.
+ * Decodes the stream to its end. The decoder has all the input: if it makes no progress, the data
+ * is broken.
  */
 static int unpack_stream(lzma_stream *z, uint8_t **data)
 {

@@ -11,7 +11,7 @@
 #include "shared/tools/macro.h"
 
 #define CHUNK_BYTES   (64u << 10)
-#define SEGMENT_BYTES (1u << 20) /* of code, as much as a C library has */
+#define SEGMENT_BYTES (1u << 20) /* digested per segment: about the code of a C library */
 
 struct digest {
 	const struct elf_image *image;
@@ -34,7 +34,7 @@ static uint64_t read_secret(void)
 	return key | 1;
 }
 
-/* Mixes one word in: both halves of its product with the secret. */
+/* Mixes in one word: xors both halves of its product with the secret. */
 static void add_word(struct digest *d, uint64_t word)
 {
 	__uint128_t product = (__uint128_t)(d->value ^ word ^ 0x9e3779b97f4a7c15ULL) * d->key;
@@ -107,7 +107,10 @@ static int add_names(struct digest *d, struct elf_reader *e)
 	return r == 0 ? add_named(d, e, sections) : r;
 }
 
-/* Adds call frame information, and the code that rows are inferred from without any. */
+/*
+ * Adds the call frame information, and the code: unwind rows are inferred from the code if there is
+ * no such information.
+ */
 static int add_rows(struct digest *d, struct elf_reader *e)
 {
 	static const char *const sections[] = { ".eh_frame", ".debug_frame", NULL };

@@ -10,7 +10,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define SYMBOL_BYTES 1024u /* what the reading of one symbol's code costs, as if it were code */
+#define SYMBOL_BYTES 1024u /* cost of reading the code of one symbol, in bytes of followed code */
 
 struct extents {
 	struct elf_gather *gather;
@@ -29,13 +29,16 @@ static void extents_freep(struct extents **x)
 	free(*x);
 }
 
-/* Whether the instructions of the file's code can be followed. */
+/* Returns whether x86_flow can follow the file's code: only on x86-64. */
 static bool has_known_code(const struct elf_reader *e)
 {
 	return e->wide && e->header.e_machine == EM_X86_64;
 }
 
-/* Follows the code at a file offset. Returns its bytes, at most `most`; 0: not known. */
+/*
+ * Follows the code of a function from a file offset. Returns its length in bytes, at most `most`
+ * and X86_FLOW_MAX; 0: unknown.
+ */
 static uint32_t follow_code(struct extents *x, uint32_t offset, uint32_t most)
 {
 	size_t bytes = MIN(X86_FLOW_MAX, most);

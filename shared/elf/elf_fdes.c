@@ -7,19 +7,19 @@
 
 #include "shared/tools/cleanup.h"
 
-/* The only encodings that are read: numbers of 32 bits, the table's from the header on. */
+/* The only supported encodings: 32-bit numbers; in the table they are relative to the header. */
 #define VERSION	   1
 #define COUNT_KIND 0x03 /* DW_EH_PE_udata4 */
 #define TABLE_KIND 0x3b /* DW_EH_PE_datarel | DW_EH_PE_sdata4 */
 
-/* The header of .eh_frame_hdr, with eh_frame_ptr of 32 bits. */
+/* The header of .eh_frame_hdr with a 32-bit eh_frame_ptr. */
 struct header {
 	uint8_t version, pointer_kind, count_kind, table_kind;
 	int32_t pointer;
 	uint32_t count;
 };
 
-/* The first words of an FDE with addresses of 32 bits relative to their own place. */
+/* The first words of an FDE with 32-bit addresses, each relative to its own location. */
 struct fde {
 	uint32_t bytes, cie;
 	int32_t start;
@@ -75,7 +75,7 @@ int elf_fdes_read(const struct elf_reader *e, struct elf_fdes *ret_fdes)
 	r = elf_reader_at(e->image, p->p_offset, &h, sizeof(h));
 	if (r < 0)
 		return r;
-	/* The low bits of a pointer's kind are its width. */
+	/* The low three bits of an encoding are the width of the number. */
 	if (h.version != VERSION || (h.pointer_kind & 7) != COUNT_KIND ||
 	    h.count_kind != COUNT_KIND || h.table_kind != TABLE_KIND)
 		return -ENODATA;
@@ -87,7 +87,7 @@ static uint64_t start_of(const struct elf_fdes *f, size_t i)
 	return f->base + (uint64_t)(int64_t)f->rows[2 * i];
 }
 
-/* Returns how many FDEs begin at or below the address. */
+/* Returns the number of FDEs that begin at or below the address. */
 static size_t count_not_above(const struct elf_fdes *f, uint64_t address)
 {
 	size_t low = 0, high = f->count;
@@ -103,7 +103,7 @@ static size_t count_not_above(const struct elf_fdes *f, uint64_t address)
 	return low;
 }
 
-/* Reads the bytes that are loaded at an address; -EBADMSG: none are. */
+/* Reads bytes of the file by their link address. -EBADMSG: no segment loads that address. */
 static int read_loaded(const struct elf_reader *e, uint64_t address, void *to, size_t bytes)
 {
 	for (size_t i = 0; i < e->segment_count; i++) {
@@ -126,7 +126,7 @@ uint64_t elf_fdes_end(const struct elf_fdes *f, const struct elf_reader *e, uint
 		return 0;
 	start = start_of(f, i - 1);
 	at = f->base + (uint64_t)(int64_t)f->rows[2 * (i - 1) + 1];
-	/* The CIE has the encoding. Any other one than this would give another start. */
+	/* The CIE, which is not read, has the encoding: another one would give another start. */
 	if (read_loaded(e, at, &fde, sizeof(fde)) < 0 ||
 	    at + offsetof(struct fde, start) + (uint64_t)(int64_t)fde.start != start ||
 	    address - start >= fde.length)

@@ -17,7 +17,7 @@
 #include "shared/tools/macro.h"
 
 #define BCACHEFS_MAGIC 0xca451a4eUL /* fs/bcachefs/bcachefs_format.h; not in linux/magic.h */
-#define MINOR_BITS     20	    /* of the kernel's dev_t, include/linux/kdev_t.h */
+#define MINOR_BITS     20	    /* in the kernel's dev_t, include/linux/kdev_t.h */
 
 static enum reason map_open_error(int error)
 {
@@ -28,7 +28,7 @@ static enum reason map_open_error(int error)
 	case EACCES:
 	case EPERM:
 		return REASON_NO_PERMISSION;
-	case ELOOP: /* O_NOFOLLOW: d_path never ends in a symbolic link */
+	case ELOOP: /* O_NOFOLLOW: a path from d_path never ends in a symbolic link */
 		return REASON_OTHER_FILE;
 	case ENOMEM:
 		return REASON_NO_MEMORY;
@@ -38,8 +38,8 @@ static enum reason map_open_error(int error)
 }
 
 /*
- * Returns whether stat(2) and the mapping may report different devices for one file on this file
- * system.
+ * Returns whether the file system may report different devices for one file: one in stat(2),
+ * another in the mapping.
  */
 static bool is_device_vague(int fd)
 {
@@ -69,7 +69,7 @@ struct file_identity elf_file_identity(const struct stat *st)
 static bool matches_device(int fd, const struct file_identity *seen,
 			   const struct file_identity *identity)
 {
-	/* Always called, so that a filter without fstatfs(2) fails in every test. */
+	/* Called in any case, so that every test fails if the filter lacks fstatfs(2). */
 	bool vague = is_device_vague(fd);
 
 	return vague || seen->device == identity->device;
@@ -106,8 +106,8 @@ enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *r
 }
 
 /*
- * Returns whether the file has the size and the time of the last write that it had. Its ctime is
- * not compared: unlink(2) and chmod(2) change it, and leave the content.
+ * Returns whether size and mtime are unchanged. The ctime is not compared: unlink(2) and chmod(2)
+ * change it, but not the content.
  */
 static bool is_as_it_was(const struct file_identity *seen, const struct file_identity *identity)
 {

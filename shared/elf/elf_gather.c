@@ -9,17 +9,17 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define CHUNK_BYTES (96u << 10) /* symbols read at a time: a multiple of both symbol sizes */
+#define CHUNK_BYTES (96u << 10) /* bytes of symbols per read: a multiple of both symbol sizes */
 
-/* One symbol table while it is read. */
+/* A symbol table during the read. */
 struct table {
 	const struct elf_reader *from;
-	uint64_t bias;	    /* difference of its addresses to the file's: prelink(8) moves files */
-	size_t base;	    /* offset of its names in the strings */
+	uint64_t bias;	    /* the file's addresses minus this table's: prelink(8) moves files */
+	size_t base;	    /* offset of its names in the gather's strings */
 	size_t names;	    /* bytes of its names that were read */
 	uint64_t all_names; /* bytes of its names in the file */
-	size_t most;	    /* entries that the gather may have with those of this table */
-	bool cut;	    /* a limit has left functions out */
+	size_t most;	    /* limit of the gather's entries during the read of this table */
+	bool cut;	    /* functions were omitted because of a limit */
 };
 
 void elf_gather_done(struct elf_gather *g)
@@ -50,7 +50,10 @@ void elf_gather_rewind(struct elf_gather *g, struct elf_gather_mark mark)
 	g->local = mark.local;
 }
 
-/* Makes room for `bytes` more and a NUL: for a large table exactly that, for small names more. */
+/*
+ * Reserves space for `bytes` more bytes and a NUL. Grows by at least a quarter of the used bytes,
+ * so that many small names need few reallocations.
+ */
 static int reserve_strings(struct elf_gather *g, uint64_t bytes)
 {
 	size_t space;
@@ -113,13 +116,16 @@ int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, cons
 	return lies_in_file(from, s) ? read_section(g, from, s, s->sh_size, ret_at) : -EBADMSG;
 }
 
-/* Returns how much of `wanted` a table gets: all, or the rest less an eighth for others. */
+/*
+ * Returns the part of `wanted` that a table gets: all if it fits, else seven eighths of `left`, so
+ * that other tables get some.
+ */
 static uint64_t take_share(uint64_t wanted, uint64_t left)
 {
 	return wanted <= left ? wanted : left - left / 8;
 }
 
-/* Reads the names of a table. Of names that do not fit, the last one that is read must be whole. */
+/* Reads the names of a table. If not all fit, cuts them after the last whole name. */
 static int read_names(struct elf_gather *g, struct table *t, const Elf64_Shdr *s)
 {
 	uint64_t left = g->limits.string_bytes - MIN(g->string_bytes + 2, g->limits.string_bytes);
@@ -166,8 +172,8 @@ static int push_entry(struct elf_gather *g, struct name_table_entry entry)
 }
 
 /*
- * Returns the executable segment of an address, or NULL. Tries the last one first: most functions
- * lie in the segment of the one before.
+ * Returns the executable segment of an address, or NULL. Tries the last result first: most
+ * functions are in the same segment as the previous one.
  */
 static const Elf64_Phdr *find_segment(struct elf_gather *g, uint64_t address)
 {
@@ -183,7 +189,7 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 
 	if (!segment)
 		return 0;
-	/* Keys are file offsets of 32 bits. */
+	/* Keys are 32-bit file offsets: functions above that are omitted. */
 	if (segment->p_offset > UINT32_MAX || segment->p_filesz > UINT32_MAX - segment->p_offset) {
 		g->cut = true;
 		return 0;
@@ -202,7 +208,8 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 }
 
 /*
- * Returns whether a symbol can name code: a function, or an untyped one of hand-written assembly.
+ * Returns whether a symbol can name code: a function, or an untyped symbol in a code section, as in
+ * hand-written assembly.
  */
 static bool is_code(const struct elf_reader *e, const Elf64_Sym *symbol)
 {
@@ -218,8 +225,9 @@ static bool is_code(const struct elf_reader *e, const Elf64_Sym *symbol)
 }
 
 /*
- * Returns whether it is a name. Of untyped symbols skip "$x" and the like, which mark code and data
- * for arm's disassemblers, and the assembler's ".L".
+ * Returns whether `text` can be the name of a function. Excludes untyped symbols that begin with
+ * "$" or ".": "$x" and similar ones mark code and data for Arm disassemblers, and ".L" is an
+ * assembler's label.
  */
 static bool is_name(const Elf64_Sym *symbol, const char *text)
 {
@@ -228,8 +236,8 @@ static bool is_name(const Elf64_Sym *symbol, const char *text)
 }
 
 /*
- * Returns the end of the section that the symbol is in, 0 when it names none. A function without a
- * size goes no further: not from .init, where _init has none, through the stubs of .plt.
+ * Returns the end address of the symbol's section; 0: it is in none. A function without a size ends
+ * there at the latest: _init in .init, which has no size, must not cover the stubs of .plt.
  */
 static uint64_t find_section_end(const struct elf_reader *e, const Elf64_Sym *symbol)
 {
@@ -241,7 +249,7 @@ static uint64_t find_section_end(const struct elf_reader *e, const Elf64_Sym *sy
 	return s->sh_addr + s->sh_size;
 }
 
-/* Adds one symbol if it is valid and fits. */
+/* Adds one symbol if it names code and fits. */
 static int take_symbol(struct elf_gather *g, struct table *t, const Elf64_Sym *symbol)
 {
 	uint64_t address = symbol->st_value, end = find_section_end(t->from, symbol);
@@ -254,7 +262,7 @@ static int take_symbol(struct elf_gather *g, struct table *t, const Elf64_Sym *s
 		return 0;
 	}
 	text = g->strings + t->base + symbol->st_name;
-	/* A label behind the last byte of its section holds no code. */
+	/* A label at the end of its section has no code. */
 	if (!is_name(symbol, text) || (symbol->st_size == 0 && end && end == symbol->st_value))
 		return 0;
 	if (t->from->header.e_machine == EM_ARM)
@@ -290,7 +298,7 @@ static int take_symbols(struct elf_gather *g, struct table *t, const uint8_t *ch
 	return 0;
 }
 
-/* Reads the table's first `count` symbols, a chunk at a time. */
+/* Reads the first `count` symbols of the table in chunks. */
 static int read_chunks(struct elf_gather *g, struct table *t, const Elf64_Shdr *s, uint64_t count)
 {
 	size_t whole = (size_t)MIN(count * s->sh_entsize, (uint64_t)CHUNK_BYTES);
@@ -313,7 +321,10 @@ static int read_chunks(struct elf_gather *g, struct table *t, const Elf64_Shdr *
 	return 0;
 }
 
-/* Drops the functions without a known end from entry `first` on. */
+/*
+ * Drops the functions without a size from entry `first` on: only the omitted functions might show
+ * where they end.
+ */
 static void drop_open_entries(struct elf_gather *g, size_t first)
 {
 	size_t kept = first;
@@ -342,7 +353,7 @@ int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, cons
 	r = read_names(g, &t, &from->sections[s->sh_link]);
 	if (r < 0)
 		return r;
-	/* Make room for all at once; pages for symbols that are no functions stay untouched. */
+	/* Reserve space for all at once; the kernel gives no memory to pages of unused entries. */
 	if (t.most > g->entry_space)
 		r = grow_entries(g, t.most);
 	if (r == 0)

@@ -10,43 +10,42 @@
 #include "shared/tools/macro.h"
 
 enum layout {
-	GO_1_2,	 /* table of (address, function); names anywhere behind the table's start */
-	GO_1_16, /* names and functions in parts of their own */
-	GO_1_18, /* offsets of 32 bits from the start of the text */
+	GO_1_2,	 /* table of (address, record); names count from the section's start */
+	GO_1_16, /* names and functions have separate parts */
+	GO_1_18, /* 32-bit offsets from the start of the text */
 };
 
 #define WORD	   8 /* bytes of a pointer */
 #define HEADER_MAX (8 + 8 * WORD)
 
-/* Words of runtime.moduledata (Go's runtime/symtab.go). */
+/* Indices of words in runtime.moduledata (Go's runtime/symtab.go). */
 #define MODULE_HEADER	 0  /* address of the table's header */
 #define MODULE_LOWEST	 20 /* lowest address of a function */
-#define MODULE_TEXT	 22 /* where the text begins */
+#define MODULE_TEXT	 22 /* start of the text */
 #define MODULE_BYTES_MAX (1u << 20)
 
 struct go_table {
 	struct elf_gather *gather;
-	const uint8_t
-		*data; /* the section, in the gather's strings: do not hold over a push of text */
-	size_t at;     /* offset of the section there */
+	const uint8_t *data; /* in the gather's strings: invalid after elf_gather_text */
+	size_t at;	     /* offset of the section in the gather's strings */
 	size_t bytes;
 	uint64_t address; /* of the section */
 	enum layout layout;
 	uint64_t count;	    /* functions */
-	uint64_t text;	    /* where the code begins, 1.18 on */
-	uint64_t names;	    /* offset in the section, of the names */
-	uint64_t functions; /* offset in the section, of the functions' table */
+	uint64_t text;	    /* start of the text, since Go 1.18 */
+	uint64_t names;	    /* offset of the names in the section */
+	uint64_t functions; /* offset of the functions' table in the section */
 };
 
 static uint64_t read_word(const struct go_table *t, uint64_t offset, size_t bytes)
 {
 	uint64_t word = 0;
 
-	memcpy(&word, t->data + offset, bytes); /* low half: little-endian machines only */
+	memcpy(&word, t->data + offset, bytes); /* the low bytes: little-endian machines only */
 	return word;
 }
 
-/* Returns whether `count` items of `bytes` bytes at `offset` lie within the section. */
+/* Returns whether `count` items of `bytes` bytes at `offset` are within the section. */
 static bool holds_items(const struct go_table *t, uint64_t offset, uint64_t count, uint64_t bytes)
 {
 	return offset <= t->bytes && count <= (t->bytes - offset) / bytes;
@@ -72,7 +71,7 @@ static int find_layout(struct go_table *t)
 	}
 }
 
-/* Finds the addend of the relocation that fills the word at `address`; 0 when there is none. */
+/* Finds the addend of the relocation that fills the word at `address`; 0: there is none. */
 static int find_addend(struct go_table *t, const Elf64_Shdr *s, uint64_t address,
 		       uint64_t *ret_addend)
 {
@@ -96,8 +95,8 @@ static int find_addend(struct go_table *t, const Elf64_Shdr *s, uint64_t address
 }
 
 /*
- * Reads the word at `data`, which lies at `address`. A position-independent program fills it in at
- * start by a relocation: then the relocation's addend has it.
+ * Reads the word at `data`, with the link address `address`. In a position-independent program a
+ * relocation fills the word at start: then returns the addend of that relocation.
  */
 static int read_filled_word(struct go_table *t, const uint8_t *data, uint64_t address,
 			    uint64_t *ret_word)
@@ -129,7 +128,7 @@ static void read_row(const struct go_table *t, uint64_t i, uint64_t *ret_address
 	*ret_record = read_word(t, at + half, half) + base;
 }
 
-/* Finds where the name of the function of that record begins; -ENOENT: it has none. */
+/* Finds the offset of the name of the function with this record; -ENOENT: it has none. */
 static int find_name(const struct go_table *t, uint64_t record, uint64_t *ret_name)
 {
 	size_t entry = t->layout == GO_1_18 ? 4 : WORD;
@@ -145,8 +144,8 @@ static int find_name(const struct go_table *t, uint64_t record, uint64_t *ret_na
 }
 
 /*
- * Takes the start of the text from runtime.moduledata, for which linkers of Go 1.26 on make a
- * section. It counts only if it is this table's, and if the lowest address that it names is that of
+ * Takes the start of the text from runtime.moduledata, which linkers of Go 1.26 and later put into
+ * a section of its own. Uses it only if it refers to this table, and its lowest address is that of
  * the table's first function.
  */
 static int find_module_text(struct go_table *t)
@@ -172,7 +171,7 @@ static int find_module_text(struct go_table *t)
 	return 0;
 }
 
-/* Whether Go's own entry point has that name, such as _rt0_amd64_linux. */
+/* Returns whether `name` is a name of Go's own entry point, such as _rt0_amd64_linux. */
 static bool is_entry_name(const char *name)
 {
 	static const char start[] = "_rt0_", end[] = "_linux";
@@ -183,8 +182,9 @@ static bool is_entry_name(const char *name)
 }
 
 /*
- * Takes the start of the section .text, where Go's own linker puts the text. Another linker puts
- * the C library's code there first: so Go's entry point must then be where the program starts.
+ * Takes the start of section .text, where Go's own linker puts the text. Another linker puts the C
+ * library's code there first. So uses it only if the program's entry address is then Go's entry
+ * point.
  */
 static int find_entry_text(struct go_table *t)
 {
@@ -205,8 +205,8 @@ static int find_entry_text(struct go_table *t)
 }
 
 /*
- * Finds where the text begins: the table counts from there. The header has it, but no more since Go
- * 1.26. -ENODATA without a source that can be trusted.
+ * Finds the start of the text, from which the table counts. The header has it in versions before Go
+ * 1.26. -ENODATA: no reliable source.
  */
 static int find_text(struct go_table *t)
 {
@@ -223,12 +223,15 @@ static int find_text(struct go_table *t)
 	return t->text != 0 ? 0 : -ENODATA;
 }
 
-/* Checks that the functions' table lies within the section. */
+/* Checks that the functions' table is within the section. */
 static int check_functions(struct go_table *t)
 {
 	size_t half = t->layout == GO_1_18 ? 4 : WORD;
 
-	/* Half a row after the last one has the end of the last function. */
+	/*
+	 * The half row after the last one has the end of the last function. take_function reads a
+	 * whole row there: if the section has only half of it, omit the last function.
+	 */
 	if (!holds_items(t, t->functions, t->count + 1, 2 * half) && t->count > 0)
 		t->count--;
 	return holds_items(t, t->functions, t->count + 1, 2 * half) ? 0 : -EBADMSG;
@@ -254,7 +257,7 @@ static int read_header(struct go_table *t)
 	return t->layout == GO_1_18 ? find_text(t) : 0;
 }
 
-/* Adds function `i`, which ends where the next one begins. -EBADMSG ends the reading. */
+/* Adds function `i`, which ends where the next one begins. -EBADMSG: the table is broken. */
 static int take_function(struct go_table *t, uint64_t i)
 {
 	uint64_t address, next, record, other, name;

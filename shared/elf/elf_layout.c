@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Returns the next offset from `end` on that agrees with the segment's address in the page. */
+/* Returns the first offset from `end` on that equals the segment's address modulo its alignment. */
 static uint64_t find_next_offset(uint64_t end, const Elf64_Phdr *p)
 {
 	uint64_t page = p->p_align > 1 ? p->p_align : 1;

@@ -10,18 +10,18 @@
 
 #define CHUNK_SYMBOLS 4096u
 
-/* The addresses, and the symbol table that is being read. */
+/* The wanted addresses, and the current symbol table. */
 struct search {
 	const struct elf_reader *file;
 	struct elf_object *objects;
 	size_t count;
-	const Elf64_Shdr *names; /* of the table's names */
+	const Elf64_Shdr *names; /* the section of the table's names */
 };
 
 /*
- * Finds the link address of the code with a mapping that begins at that offset of the file. The
- * kernel maps whole pages, so a mapping begins before its segment does, where in the file the end
- * of another segment may lie.
+ * Finds the link address for a code mapping that begins at file offset `offset`. The kernel maps
+ * whole pages, so the mapping may begin before its segment. In the file, the end of another segment
+ * may be there.
  */
 static bool find_code(const struct elf_reader *e, uint64_t offset, uint64_t *ret_address)
 {
@@ -39,7 +39,10 @@ static bool find_code(const struct elf_reader *e, uint64_t offset, uint64_t *ret
 	return false;
 }
 
-/* Finds the address in the file's own terms. False: it lies in no writable segment of the file. */
+/*
+ * Converts o->address to a link address, o->target. False: it is in no writable segment of the
+ * file.
+ */
 static bool place_object(const struct elf_reader *e, struct elf_object *o)
 {
 	uint64_t code;
@@ -57,7 +60,7 @@ static bool place_object(const struct elf_reader *e, struct elf_object *o)
 	return false;
 }
 
-/* Copies the name of a symbol, as far as it is in the file. False: it has none. */
+/* Copies the name of a symbol, up to the end of the section. False: it has none. */
 static bool read_name(const struct search *s, const Elf64_Sym *symbol, char *ret_name)
 {
 	char name[ELF_OBJECT_NAME_BYTES] = "";
@@ -75,10 +78,13 @@ static bool read_name(const struct search *s, const Elf64_Sym *symbol, char *ret
 	return true;
 }
 
-/* Takes the symbol for the address if it is there, and smaller than the one that was found. */
+/*
+ * Uses the symbol for the address if it contains the address and is smaller than the one found
+ * before.
+ */
 static void take_symbol(const struct search *s, const Elf64_Sym *symbol, struct elf_object *o)
 {
-	uint64_t bytes = symbol->st_size; /* 0: a label, and no variable */
+	uint64_t bytes = symbol->st_size; /* 0: a label, not a variable */
 
 	if (!o->within || o->target < symbol->st_value || o->target - symbol->st_value >= bytes ||
 	    (o->name[0] && bytes >= o->bytes) || !read_name(s, symbol, o->name))
@@ -109,7 +115,10 @@ static void take_symbols(const struct search *s, const uint8_t *raw, size_t coun
 	}
 }
 
-/* Reads a symbol table in parts, as far as it is whole. */
+/*
+ * Reads a symbol table in chunks; skips an invalid one. *ret_cut: it has more than
+ * ELF_OBJECT_SYMBOLS_MAX symbols.
+ */
 static int read_table(struct search *s, const Elf64_Shdr *table, bool *ret_cut)
 {
 	size_t size = s->file->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -154,7 +163,7 @@ static int read_tables(struct search *s, struct elf_object_file *file)
 			if (types[t] == SHT_SYMTAB)
 				file->stripped = false;
 			r = read_table(s, &s->file->sections[i], &file->cut);
-			break; /* a valid file has at most one of each (gABI) */
+			break; /* a valid file has at most one table of each type (gABI) */
 		}
 	return r;
 }

@@ -12,15 +12,15 @@
 #include "shared/tools/macro.h"
 
 #define STUB_BYTES_MAX	32
-#define STUB_NAME_BYTES 512 /* NUL included; a longer name is kept cut */
+#define STUB_NAME_BYTES 512 /* with the NUL; longer names are cut */
 #define WHOLE_BYTES	(1u << 20)
-#define SLOT_WORTH	4096u /* bytes to read at once rather than do two small reads for a slot */
+#define SLOT_WORTH	4096u /* this many bytes at once cost as much as two small reads */
 #define SUFFIX		"@plt"
 
-/* Most slots without a symbol for which the function is searched among all gathered ones. */
+/* Limit of slots without a symbol: each one is a search in all gathered functions. */
 #define RESOLVERS_MAX 256
 
-/* A slot of the global offset table and its filler. */
+/* A slot of the global offset table, and the source of its value. */
 struct slot {
 	uint64_t address;
 	uint64_t what; /* index of the symbol, or address of the resolver */
@@ -30,10 +30,10 @@ struct slot {
 struct slots {
 	struct elf_gather *gather;
 	const Elf64_Shdr *symbols, *strings; /* .dynsym and its names; NULL: a static program */
-	uint8_t *symbol_data, *string_data;  /* owned; NULL: large, read in parts */
+	uint8_t *symbol_data, *string_data;  /* owned; NULL: too large, read in parts */
 	struct slot *items; /* owned; sorted by address before the stubs are read */
 	size_t count, space;
-	size_t resolvers; /* searched so far */
+	size_t resolvers; /* resolvers searched so far */
 };
 
 static void slots_done(struct slots *s)
@@ -56,7 +56,7 @@ static int push_slot(struct slots *s, struct slot slot)
 enum filling {
 	FILL_NONE,
 	FILL_SYMBOL, /* the address of a symbol */
-	/* What the function at the addend returns: an IFUNC of this file. */
+	/* The result of the function at the addend: an IFUNC of this file. */
 	FILL_RESOLVER,
 };
 
@@ -78,7 +78,7 @@ static enum filling find_filling(unsigned int machine, uint32_t type)
 	}
 }
 
-/* Adds the slots that `section` fills. */
+/* Adds the slots that the relocations in `section` fill. */
 static int take_relocations(struct slots *s, const Elf64_Shdr *section)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -119,8 +119,8 @@ static int compare_addresses(const void *a, const void *b)
 }
 
 /*
- * Reads small tables whole. Of tables that are large for their few slots, only the needed parts are
- * read later.
+ * Reads the symbols and names whole if they are small for the number of slots. Otherwise read_part
+ * reads only the needed parts later.
  */
 static int read_tables(struct slots *s)
 {
@@ -145,7 +145,7 @@ static int read_part(const struct slots *s, const Elf64_Shdr *section, const uin
 	return 0;
 }
 
-/* Finds .dynsym. A static program has none, and its slots are filled by resolvers alone. */
+/* Finds .dynsym. A static program has none: only resolvers fill its slots. */
 static void find_symbols(struct slots *s)
 {
 	struct elf_reader *e = &s->gather->file;
@@ -159,7 +159,9 @@ static void find_symbols(struct slots *s)
 	s->strings = &e->sections[s->symbols->sh_link];
 }
 
-/* Reads the relocations that fill slots: in a static program those of no symbol table that runs. */
+/*
+ * Reads the relocations that fill slots: those of .dynsym, or all loaded ones in a static program.
+ */
 static int read_slots(struct slots *s)
 {
 	struct elf_reader *e = &s->gather->file;
@@ -183,7 +185,7 @@ static int read_slots(struct slots *s)
 	return s->symbols ? read_tables(s) : 0;
 }
 
-/* Reads the name of a symbol. False when it has none. */
+/* Reads the name of a symbol. False: it has none. */
 static bool read_symbol_name(const struct slots *s, uint64_t index, char text[STUB_NAME_BYTES])
 {
 	Elf64_Sym symbol;
@@ -201,7 +203,7 @@ static bool read_symbol_name(const struct slots *s, uint64_t index, char text[ST
 	return *text;
 }
 
-/* Finds the name of the IFUNC with the resolver at `address`: both have that address. */
+/* Finds the name of an IFUNC by the address of its resolver: the IFUNC symbol has that address. */
 static bool find_resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME_BYTES])
 {
 	const Elf64_Phdr *segment = elf_reader_code(&s->gather->file, address);
@@ -223,7 +225,7 @@ static bool find_resolver_name(struct slots *s, uint64_t address, char text[STUB
 	return true;
 }
 
-/* Decodes "jmp *slot(%rip)", after an optional endbr64 and bnd; `at` is the stub's own address. */
+/* Decodes "jmp *slot(%rip)", after an optional endbr64 and bnd; `at` is the stub's address. */
 static bool decode_x86_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *ret_slot)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -270,7 +272,7 @@ static bool decode_stub(unsigned int machine, const uint8_t *code, size_t bytes,
 				    : decode_arm64_stub(code, bytes, at, ret_slot);
 }
 
-/* Adds one stub if a relocation fills the slot that it jumps through. */
+/* Adds one stub if a relocation fills its slot, the one at `address`, and the slot has a name. */
 static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t address)
 {
 	struct slot wanted = { .address = address }, *slot;
@@ -299,8 +301,8 @@ static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t addr
 }
 
 /*
- * Returns the bytes of a stub by the section's sh_entsize; .plt's is 16 although its header may be
- * longer.
+ * Returns the size of a stub from the section's sh_entsize. In .plt it is 16, although the header
+ * there may be longer.
  */
 static size_t find_stub_bytes(const Elf64_Shdr *section)
 {

@@ -133,7 +133,10 @@ static int read_header(struct elf_reader *e)
 	return 0;
 }
 
-/* Reads `count` headers of `size` bytes each, one every `stride` bytes, without conversion. */
+/*
+ * Reads `count` headers of `size` bytes each, without conversion. -EBADMSG if `stride`, the file's
+ * size of a header, is another one.
+ */
 static int read_headers(const struct elf_reader *e, uint64_t offset, size_t count, size_t size,
 			size_t stride, void **ret_headers)
 {
@@ -183,8 +186,8 @@ static int read_segments(struct elf_reader *e)
 }
 
 /*
- * Returns the number of sections; if it does not fit the header, it is the size of the first
- * section (gABI).
+ * Reads the number of sections. A number that does not fit in the header is the sh_size of the
+ * first section (gABI).
  */
 static int count_sections(struct elf_reader *e, size_t size, size_t *ret_count)
 {

@@ -16,7 +16,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* A running read: what was gathered, and where else symbols may be. */
+/* The state of one read: the gathered symbols, and references to other files with symbols. */
 struct reading {
 	struct elf_gather gather;
 	struct elf_symbols_options options;
@@ -34,7 +34,10 @@ static void reading_done(struct reading *in)
 	elf_gather_done(&in->gather);
 }
 
-/* Returns the first section of a type: a valid file has at most one of each table (gABI). */
+/*
+ * Returns the first section of a type: a valid file has at most one symbol table of each type
+ * (gABI).
+ */
 static const Elf64_Shdr *find_section(const struct elf_reader *e, uint32_t type)
 {
 	for (size_t i = 0; i < e->section_count; i++)
@@ -54,8 +57,8 @@ static int read_symtab(struct reading *in)
 }
 
 /*
- * Whether the code of both files lies alike, in the same order of sections: two programs may have
- * one build-id. The first segments of moved files show the distance.
+ * Returns whether `b` has the code sections of `a`, with the same order, addresses and sizes: two
+ * programs may have the same build-id. The first segments show how far a file was moved.
  */
 static bool is_laid_out_alike(const struct elf_reader *a, const struct elf_reader *b)
 {
@@ -95,14 +98,14 @@ static int read_other(struct reading *in, const struct elf_image *image)
 	return elf_gather_symbols(&in->gather, &other, s);
 }
 
-/* Forgets the symbols of a source that failed with `error`. */
+/* Removes the symbols of a source that failed with `error`. */
 static void drop_source(struct elf_gather *g, struct elf_gather_mark mark, int error)
 {
 	elf_gather_rewind(g, mark);
 	g->cut = g->cut || error == -EFBIG;
 }
 
-/* As read_other, but drops everything of a broken file: the other sources still count. */
+/* Like read_other, but drops all symbols of a broken file: the other sources remain usable. */
 static void try_other(struct reading *in, const struct elf_image *image)
 {
 	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
@@ -114,7 +117,9 @@ static void try_other(struct reading *in, const struct elf_image *image)
 		drop_source(&in->gather, mark, r);
 }
 
-/* Reads .gnu_debuglink: a file's name, a NUL, padding to 4, the CRC of that file (GDB's manual). */
+/*
+ * Reads .gnu_debuglink: a file name, a NUL, padding to 4 bytes, the CRC of that file (GDB manual).
+ */
 static void read_debuglink(struct reading *in)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -153,7 +158,7 @@ static int read_debug_file(struct reading *in)
 }
 
 /*
- * Adds the compressed symbol table within the file: Fedora and its relatives leave one in stripped
+ * Adds the compressed symbol table in the file: Fedora and its derivatives keep one in stripped
  * files.
  */
 static int read_debugdata(struct reading *in)
@@ -175,10 +180,10 @@ static int read_debugdata(struct reading *in)
 }
 
 /*
- * Adds .dynsym, unless .symtab has at least as many symbols: then it has all of them, because
- * strip(1) removes .symtab as a whole, and reading .dynsym would take half of the time for a large
- * file. Only a .symtab that was thinned by hand is shorter, or has been cut at a limit; and
- * .gnu_debugdata leaves out the symbols of .dynsym.
+ * Adds .dynsym, unless .symtab has at least as many symbols. Then .symtab has all of them, because
+ * strip(1) removes .symtab only as a whole; reading .dynsym would take half of the time for a large
+ * file. Only a .symtab that was thinned by hand or cut at a limit is shorter. .gnu_debugdata omits
+ * the symbols of .dynsym.
  */
 static int read_dynsym(struct reading *in)
 {
@@ -190,7 +195,7 @@ static int read_dynsym(struct reading *in)
 	return elf_gather_symbols(&in->gather, &in->gather.file, s);
 }
 
-/* Adds the stubs; drops everything of a broken table: the names are extras. */
+/* Adds the PLT stubs. Drops all of them if a table is broken: these names are optional. */
 static int read_plt(struct reading *in)
 {
 	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
@@ -211,7 +216,7 @@ static int read_go(struct reading *in)
 	return 0;
 }
 
-/* The name sources, those with the most names first. */
+/* The sources of names, in the order of the number of names. */
 static int (*const sources[])(struct reading *in) = {
 	read_symtab, read_debug_file, read_debugdata, read_dynsym, read_plt, read_go,
 };
@@ -223,7 +228,10 @@ static int open_file(struct reading *in, const struct elf_image *image)
 	int r;
 
 	r = elf_reader_open(image, &g->file);
-	/* The note segments of a debug file may be those of the file that it was split off. */
+	/*
+	 * The note segments of a debug file may be those of the original file: take no build-id
+	 * from them.
+	 */
 	if (r == 0)
 		r = in->options.split ? elf_layout_restore(&g->file)
 				      : build_id_find_mapped(&g->file, &in->links.id);

@@ -10,8 +10,8 @@
 #include "shared/tools/macro.h"
 
 #define RADIX_BITS  11
-#define SMALL_BITS  8	 /* for a table so short that clearing the buckets takes most of the time */
-#define SMALL_COUNT 4096 /* entries of such a table */
+#define SMALL_BITS  8	 /* for short tables: clearing the buckets takes time */
+#define SMALL_COUNT 4096 /* a table with fewer entries is short */
 #define UNDERSCORES 15	 /* leading underscores that the rank distinguishes */
 
 enum rank_bit {
@@ -30,7 +30,10 @@ uint16_t name_table_rank(const char *text, int global, int function, int sized)
 			  (sized ? RANK_SIZED : 0));
 }
 
-/* Does one stable pass over `bits` bits of the key. False when all keys agree in them. */
+/*
+ * Sorts stably by `bits` bits of the key, from bit `shift` on. False: all keys agree in them, and
+ * nothing was copied.
+ */
 static bool sort_pass(const struct name_table_entry *from, struct name_table_entry *to,
 		      size_t count, unsigned int shift, unsigned int bits)
 {
@@ -54,8 +57,7 @@ static bool sort_pass(const struct name_table_entry *from, struct name_table_ent
 }
 
 /*
- * Returns the bits in which keys differ; 0 when the keys are sorted already, as most of the
- * kernel's are.
+ * Returns the bits in which keys differ; 0: the keys are already sorted, like most of the kernel's.
  */
 static uint32_t find_unsorted_bits(const struct name_table_entry *entries, size_t count)
 {
@@ -70,8 +72,8 @@ static uint32_t find_unsorted_bits(const struct name_table_entry *entries, size_
 }
 
 /*
- * Sorts by key, stably, by radix: a comparison sort would be most of the time for a large file.
- * Functions are aligned and close together, so few bits differ and few passes are needed.
+ * Sorts stably by key, with a radix sort: a comparison sort would take most of the time for a large
+ * file. Functions are aligned and close together, so few bits differ and few passes are needed.
  */
 static int sort_entries(struct name_table_entry *entries, size_t count)
 {
@@ -103,8 +105,9 @@ static int sort_entries(struct name_table_entry *entries, size_t count)
 }
 
 /*
- * Returns whether `a` names a function better than `b`: by rank; of equal rank the shorter name,
- * then the smaller. So the order of the symbols decides nothing: a linker sorts them as it likes.
+ * Returns whether `a` is a better name than `b`: the one with the higher rank, then the shorter
+ * one, then the first one in byte order. So the order of the symbols, which a linker chooses
+ * freely, has no effect.
  */
 static bool is_better(const struct name_table_entry *a, const struct name_table_entry *b,
 		      const struct name_table_texts *texts)
@@ -122,11 +125,13 @@ static bool is_better(const struct name_table_entry *a, const struct name_table_
 	return memcmp(texts->strings + a->text, texts->strings + b->text, a_bytes) < 0;
 }
 
-/* Keeps one entry per key and no label inside a function. Returns how many stay. */
+/*
+ * Keeps the best entry per key, and no label inside a function. Returns the number of kept entries.
+ */
 static size_t keep_best_entries(struct name_table_entry *entries, size_t count,
 				const struct name_table_texts *texts)
 {
-	uint64_t reach = 0; /* end of the sized symbols so far */
+	uint64_t reach = 0; /* highest end of the sized symbols so far */
 	size_t kept = 0;
 
 	for (size_t i = 0, next; i < count; i = next) {
@@ -145,7 +150,7 @@ static size_t keep_best_entries(struct name_table_entry *entries, size_t count,
 }
 
 /*
- * Returns the bytes of `parts` strings from `text` on, NULs included, each cut at
+ * Returns the bytes of `parts` strings from `text` on, NULs included. Each string is cut at
  * NAME_TABLE_TEXT_BYTES.
  */
 static size_t measure_text(const char *text, const char *end, unsigned int parts)
@@ -163,8 +168,8 @@ static size_t measure_text(const char *text, const char *end, unsigned int parts
 }
 
 /*
- * Copies the kept names into a blob of their own and points the entries into it. The rank is no
- * longer needed: between the two passes its field holds the length, which fits (two parts).
+ * Copies the kept names into a new blob, and makes the entries refer to it. The rank is no longer
+ * needed: between the two loops its field holds the length, which fits (two parts).
  */
 static int copy_texts(struct name_table_entry *entries, size_t count,
 		      const struct name_table_texts *texts, struct name_table *n)
@@ -250,8 +255,8 @@ void name_table_done(struct name_table *n)
 }
 
 /*
- * Returns the index of the last key that is not above `key`; keys[0] <= key. No branch depends on
- * the data.
+ * Returns the index of the last key that is not above `key`. The caller ensures keys[0] <= key. No
+ * branch depends on the data.
  */
 static size_t find_last_not_above(const uint32_t *keys, size_t count, uint32_t key)
 {

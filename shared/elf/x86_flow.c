@@ -7,8 +7,8 @@
 #include "shared/elf/x86_insn.h"
 #include "shared/tools/macro.h"
 
-/* What is known of a byte: the length of the instruction that begins there, and this bit. */
-#define OTHER 0x80u /* another function, or data, begins there */
+/* The mark of a byte has the length of the reached instruction that begins there, and this bit. */
+#define OTHER 0x80u /* another function, or data, begins here */
 
 struct walk {
 	struct x86_flow *flow;
@@ -28,7 +28,7 @@ static bool is_padding(const struct walk *w, size_t at)
 	return read_at(w, at, &insn) && insn.padding;
 }
 
-/* Adds the instruction at `at` to those that are reached, once. */
+/* Marks the instruction at `at` as reached, and queues it once. */
 static void reach_insn(struct walk *w, int64_t at)
 {
 	struct x86_insn insn;
@@ -51,8 +51,8 @@ static bool is_syscall(const uint8_t *code, size_t bytes)
 }
 
 /*
- * Whether the instruction goes on with the next one. A call, or a system call, with padding behind
- * it is the function's last instruction: it does not return.
+ * Returns whether the next instruction can follow this one. A call or system call before padding is
+ * the last instruction of the function: it does not return.
  */
 static bool goes_on(const struct walk *w, size_t at, const struct x86_insn *insn)
 {
@@ -83,7 +83,10 @@ static void follow_insn(struct walk *w, size_t at)
 		reach_insn(w, (int64_t)at + insn.bytes);
 }
 
-/* Returns the first offset from `at` on, padding skipped, with a reached instruction, or 0. */
+/*
+ * Skips padding from `at` on. Returns the offset of the reached instruction after it; 0: there is
+ * none.
+ */
 static size_t skip_padding(const struct walk *w, size_t at)
 {
 	struct x86_insn insn;
@@ -93,7 +96,7 @@ static size_t skip_padding(const struct walk *w, size_t at)
 	return at < w->bytes && w->flow->marks[at] != 0 ? at : 0;
 }
 
-/* Returns where the reached instructions have their first gap. */
+/* Returns the offset of the first gap between the reached instructions. */
 static size_t find_gap(const struct walk *w)
 {
 	size_t end = 0, at = 0;

@@ -20,8 +20,8 @@ struct decoder {
 	bool cut;
 	uint8_t rex, op;
 	enum map map;
-	bool small, narrow, vex; /* prefixes 66 and 67; encoded by VEX or EVEX */
-	uint8_t vector;		 /* the register of VEX that modrm does not name */
+	bool small, narrow, vex; /* prefixes 66 and 67; VEX or EVEX encoding */
+	uint8_t vector;		 /* the register of VEX.vvvv, which modrm does not have */
 	uint8_t flags;
 	uint8_t mod, reg, rm; /* register numbers with their fourth bit */
 	bool memory, indexed, relative;
@@ -61,7 +61,7 @@ static uint8_t flags_of_one(uint8_t op)
 
 	if (flags_one[op] != 0)
 		return flags_one[op];
-	if (op < 0x40) { /* of these, comparisons write nothing */
+	if (op < 0x40) { /* comparisons, from 0x38 on, write nothing */
 		uint8_t flags = arithmetic[op & 7];
 
 		return op >= 0x38 ? flags & (uint8_t) ~(WR | WM) : flags;
@@ -76,7 +76,7 @@ static uint8_t flags_of(const struct decoder *d)
 	switch (d->map) {
 	case MAP_ONE:
 		return flags_of_one(d->op);
-	case MAP_0F: /* encoded by VEX, 0x41 to 0x4b write mask registers */
+	case MAP_0F: /* with VEX, 0x41 to 0x4b write mask registers */
 		return d->vex && (d->op & 0xf0) == 0x40 ? M : flags_0f[d->op];
 	case MAP_38:
 		return d->op >= 0xf0 && d->op <= 0xf7 ? M | WR : M;
@@ -86,7 +86,7 @@ static uint8_t flags_of(const struct decoder *d)
 	}
 }
 
-/* Reads VEX of two or three bytes, or EVEX of four; the opcode comes after it. */
+/* Reads a VEX prefix of two or three bytes, or an EVEX prefix of four, and the opcode after it. */
 static bool read_vex(struct decoder *d, uint8_t kind)
 {
 	uint8_t a = next_byte(d), b;
@@ -110,7 +110,7 @@ static bool read_vex(struct decoder *d, uint8_t kind)
 	return d->map != MAP_ONE;
 }
 
-/* Reads prefixes, then the opcode with its map. */
+/* Reads the prefixes, and the opcode with its map. */
 static bool read_opcode(struct decoder *d)
 {
 	uint8_t byte = next_byte(d);
@@ -191,7 +191,7 @@ static void set_effect(struct x86_insn *insn, enum x86_effect effect, int64_t va
 	insn->value = value;
 }
 
-/* Sets `effect` with its target, which is encoded relative to the end of the instruction. */
+/* Sets `effect` and its target, which is encoded relative to the end of the instruction. */
 static bool read_target(struct decoder *d, struct x86_insn *insn, enum x86_effect effect,
 			size_t bytes)
 {
@@ -201,7 +201,7 @@ static bool read_target(struct decoder *d, struct x86_insn *insn, enum x86_effec
 	return true;
 }
 
-/* Reads the instructions that lead elsewhere. */
+/* Reads branches, jumps, calls, returns and traps. */
 static bool read_flow(struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t op = d->op;
@@ -273,7 +273,7 @@ static bool read_short(const struct decoder *d, struct x86_insn *insn)
 	return true;
 }
 
-/* Whether the memory operand is sp + displacement, or fp + displacement. */
+/* Returns whether the memory operand is `base` + displacement. */
 static bool at_base(const struct decoder *d, uint8_t base)
 {
 	return d->memory && !d->indexed && !d->relative && d->base == base;
@@ -295,10 +295,7 @@ static void read_lea(const struct decoder *d, struct x86_insn *insn)
 		set_effect(insn, at_base(d, SP) ? X86_FP_FROM_SP : X86_FP_LOST, d->displacement);
 }
 
-/*
- * Reads a mov that has sp or fp as an operand; false when it is another mov, or its effect on them
- * does not matter.
- */
+/* Reads a mov with sp or fp as an operand. False: another mov, which read_written handles. */
 static bool read_mov(const struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t to = d->op == 0x89 ? d->rm : d->reg, from = d->op == 0x89 ? d->reg : d->rm;
@@ -321,7 +318,8 @@ static bool read_mov(const struct decoder *d, struct x86_insn *insn)
 }
 
 /*
- * Reads add, sub and compare with a number; inc, dec, call, jmp and push of the last opcode group.
+ * Reads add, sub and cmp with an immediate; call, jmp and push of opcode 0xff; and the operations
+ * of 0xf7 without an effect on sp and fp. False: read_written handles the instruction.
  */
 static bool read_group(const struct decoder *d, struct x86_insn *insn)
 {
@@ -346,10 +344,10 @@ static bool read_group(const struct decoder *d, struct x86_insn *insn)
 	return true;
 }
 
-/* Reads which registers any other instruction writes. */
+/* Reads whether any other instruction writes sp or fp. */
 static void read_written(const struct decoder *d, struct x86_insn *insn)
 {
-	/* blsr and its kin, mulx: they write VEX's third operand. */
+	/* blsr and its relatives, and mulx, write the register of VEX.vvvv. */
 	bool general = d->map == MAP_38 && (d->op == 0xf3 || d->op == 0xf6);
 	bool sp = false, fp = false;
 
@@ -386,7 +384,10 @@ static void read_effect(const struct decoder *d, struct x86_insn *insn)
 	read_written(d, insn);
 }
 
-/* Whether compilers and linkers use the instruction as padding: nop of any length, and int3. */
+/*
+ * Returns whether compilers and linkers use the instruction as padding: nop of any length, and
+ * int3.
+ */
 static bool is_padding(const struct decoder *d)
 {
 	if (d->vex)
