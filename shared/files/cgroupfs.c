@@ -16,7 +16,7 @@
 #define DEPTH_MAX    64
 #define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
 
-/* Positions of fields in a line; after the options come optional fields up to a "-". */
+/* Indices of fields in a line. Optional fields follow the options, up to a "-". */
 #define FIELD_ROOT    3
 #define FIELD_MOUNT   4
 #define FIELD_OPTIONS 5
@@ -33,7 +33,7 @@ const char *cgroupfs_mode_name(enum cgroup_mode mode)
 	return names[mode];
 }
 
-/* A part of the mount table, not terminated. */
+/* A part of the mount table, without a NUL. */
 struct span {
 	const char *at;
 	size_t bytes;
@@ -45,7 +45,8 @@ static bool span_is(struct span s, const char *text)
 }
 
 /*
- * Cuts the next part off `rest`, up to `end` or to the end of `rest`; empty when nothing is left.
+ * Cuts the next field off `rest`, up to `end` or to the end of `rest`, and returns it; it is empty
+ * if nothing is left.
  */
 static struct span cut_field(struct span *rest, char end)
 {
@@ -58,7 +59,7 @@ static struct span cut_field(struct span *rest, char end)
 	return s;
 }
 
-/* The fields of one line of mountinfo that this file reads; see proc(5). */
+/* The used fields of a line of mountinfo; see proc(5). */
 struct mount {
 	struct span root, point, type, options;
 };
@@ -87,8 +88,8 @@ static bool split_mount(struct span line, struct mount *ret_mount)
 }
 
 /*
- * Whether a v1 mount has a controller. The mount of a named hierarchy (name=systemd) has none: it
- * does not make a host hybrid. Names: kernel/cgroup and the subsystems' legacy_name.
+ * Returns whether a v1 mount has a controller. The mount of a named hierarchy (name=systemd) has
+ * none, and does not make a host hybrid. Names: kernel/cgroup and the subsystems' legacy_name.
  */
 static bool has_controller(struct span options)
 {
@@ -114,8 +115,10 @@ static bool is_octal(const char *at)
 	       at[2] <= '7';
 }
 
-/* The kernel writes space, tab, newline and backslash of a path as \ooo (fs/seq_file.c,
- * mangle_path). */
+/*
+ * Decodes a path: the kernel writes space, tab, newline and backslash as \ooo (fs/seq_file.c,
+ * mangle_path).
+ */
 static int decode_path(struct span s, char *ret_text, size_t space)
 {
 	size_t n = 0;
@@ -137,8 +140,9 @@ static int decode_path(struct span s, char *ret_text, size_t space)
 }
 
 /*
- * Returns how many levels above the top of this process's cgroup namespace a mount begins: 0 for
- * "/", 2 for "/../.." (kernel/cgroup/cgroup.c, cgroup_show_path); -1 when it begins below.
+ * Returns the number of levels from the top of this process's cgroup namespace up to the root of a
+ * mount: 0 for "/", 2 for "/../.." (kernel/cgroup/cgroup.c, cgroup_show_path); -1: the root is
+ * below the top.
  */
 static int levels_above(struct span root)
 {
@@ -200,7 +204,7 @@ int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode
 	return cgroupfs_find(mounts, ret_mount, space, ret_mode);
 }
 
-/* Whether the options of a v1 mount, behind their type and source, name the controller. */
+/* Returns whether the options of a v1 mount name the controller. */
 static bool has_option(struct span options, const char *name)
 {
 	while (options.bytes)
@@ -250,7 +254,7 @@ void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error)
 	snprintf(u->example, sizeof(u->example), "%s", path);
 }
 
-/* One open directory per level, and the path down to the lowest. */
+/* One open directory per level, and the path of the lowest level. */
 struct cgroupfs_walk {
 	DIR *dirs[DEPTH_MAX + 1];
 	size_t path_bytes[DEPTH_MAX + 1]; /* length of that level's path, without "/" at its end */
@@ -270,7 +274,7 @@ void cgroupfs_walk_free(struct cgroupfs_walk *w)
 	free(w);
 }
 
-/* Returns the first `bytes` bytes of w->path and cuts the rest off. */
+/* Cuts w->path at `bytes` bytes and returns it; "/" for 0 bytes. */
 static const char *path_of(struct cgroupfs_walk *w, size_t bytes)
 {
 	w->path[bytes] = '\0';
@@ -290,9 +294,9 @@ static int enter_directory(struct cgroupfs_walk *w, int fd, size_t path_bytes)
 }
 
 /*
- * Passes a directory below the root to `found` and enters it. A directory that cannot be opened has
- * an id too, because its parent lists it; what is below it is left out. Returns the value of
- * `found`.
+ * Passes a directory below the root to `found`, and enters it unless the visitor's `enters` forbids
+ * it. A directory that cannot be opened is passed too, with the id that its parent lists;
+ * everything below it is omitted. Returns the first value other than 0 of `found` and `enters`.
  */
 static int visit_directory(struct cgroupfs_walk *w, int parent_fd, const char *name, uint64_t id,
 			   size_t path_bytes)
@@ -310,7 +314,10 @@ static int visit_directory(struct cgroupfs_walk *w, int parent_fd, const char *n
 		w->left.cut = true;
 		return 0;
 	}
-	/* The parent may have listed an older directory of that name: takes the id of this one. */
+	/*
+	 * The parent may have listed an older directory with this name: take the id of the opened
+	 * one.
+	 */
 	if (!error && fstat(fd, &st) < 0)
 		error = -errno;
 	if (!error)
@@ -352,7 +359,10 @@ static int begin_walk(struct cgroupfs_walk *w, int dir_fd, const char *top)
 	return r;
 }
 
-/* Leaves the lowest level, which was read to its end or up to `error`. */
+/*
+ * Closes the lowest level, which was read to its end or until `error`. Returns only errors of the
+ * top.
+ */
 static int leave_directory(struct cgroupfs_walk *w, int error)
 {
 	size_t path_bytes = w->path_bytes[w->depth - 1];

@@ -14,8 +14,8 @@
 #define FDINFO_BYTES 4096
 
 /*
- * Finds the type, which follows " - ". A path cannot contain that, because the kernel writes its
- * spaces as \\040. See proc(5).
+ * Finds the file-system type, which follows " - ". A path cannot contain that text, because the
+ * kernel writes a space as \040. See proc(5).
  */
 static const char *line_type(const char *line, size_t *ret_bytes)
 {
@@ -42,7 +42,7 @@ const char *mounts_type(const char *text, uint64_t mount_id, size_t *ret_bytes)
 	return NULL;
 }
 
-/* Cuts off the next word of the line: up to a space, or to the end of the line. */
+/* Takes the next word of the line, up to a space or to the end of the line. */
 static struct mounts_text take_word(const char **at)
 {
 	struct mounts_text word = { .at = *at, .bytes = strcspn(*at, " \n") };
@@ -52,7 +52,7 @@ static struct mounts_text take_word(const char **at)
 	return word;
 }
 
-/* Reads "8:1". */
+/* Reads the major and minor number, such as "8:1". */
 static bool read_numbers(struct mounts_text word, struct mounts_row *row)
 {
 	const char *colon = memchr(word.at, ':', word.bytes);
@@ -75,7 +75,10 @@ static bool read_numbers(struct mounts_text word, struct mounts_row *row)
 	return true;
 }
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue" */
+/*
+ * Reads a line such as
+ * "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue".
+ */
 static bool read_row(const char *line, struct mounts_row *ret_row)
 {
 	struct mounts_row row;
@@ -111,8 +114,7 @@ bool mounts_next(const char **at, struct mounts_row *ret_row)
 	return found;
 }
 
-/* Returns the byte that an escape, a backslash and three octal digits, stands for; -1: it is none.
- */
+/* Returns the byte of an escape: a backslash and three octal digits. -1: not an escape. */
 static int read_escape(const char *at, size_t bytes)
 {
 	int byte = 0;

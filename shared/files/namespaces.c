@@ -11,7 +11,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 
-/* Inode numbers of the namespaces that the kernel starts with (include/linux/proc_ns.h). */
+/* Inode numbers of the initial namespaces (include/linux/proc_ns.h). */
 #define PID_INIT_INO	0xEFFFFFFCu
 #define CGROUP_INIT_INO 0xEFFFFFFBu
 #define TIME_INIT_INO	0xEFFFFFFAu
@@ -30,7 +30,7 @@ const char *namespaces_hide_processes(void)
 		       : "it runs in a pid namespace of its own, or without the host's /proc";
 }
 
-/* Everybody may read this file of each process, unless the mount hides it. */
+/* All users may read this file of every process, unless the mount hides it. */
 const char *namespaces_hide_proc(void)
 {
 	_cleanup_close_ int fd = open("/proc/1/cgroup", O_RDONLY | O_CLOEXEC);
@@ -40,7 +40,10 @@ const char *namespaces_hide_proc(void)
 		       : "/proc is mounted with hidepid=, which hides the processes of other users";
 }
 
-/* Returns whether the options "rw,hidepid=invisible,gid=5" have `key` with a value but these. */
+/*
+ * Returns whether options such as "rw,hidepid=invisible,gid=5" have `key` with a value other than
+ * `off` and `off_too`.
+ */
 static bool has_option(const char *options, size_t bytes, const char *key, const char *off,
 		       const char *off_too)
 {
@@ -63,7 +66,7 @@ bool namespaces_proc_hides(const char *text, bool *ret_group)
 	bool hides = false;
 
 	*ret_group = false;
-	/* The last mount covers those before. */
+	/* The last mount covers the earlier ones. */
 	for (const char *at = strstr(text, mark); at; at = strstr(at, mark)) {
 		size_t bytes;
 
@@ -75,7 +78,10 @@ bool namespaces_proc_hides(const char *text, bool *ret_group)
 	return hides;
 }
 
-/* Whether a number of time_namespaces(7), "monotonic SECONDS NANOSECONDS" by line, is not 0. */
+/*
+ * Returns whether an offset of time_namespaces(7) is not 0. A line is "monotonic SECONDS
+ * NANOSECONDS".
+ */
 static bool has_offset(const char *offsets)
 {
 	for (const char *at = offsets; *at; at++)
@@ -91,7 +97,7 @@ const char *namespaces_shift_clocks(void)
 	struct stat st;
 	size_t bytes;
 
-	/* A kernel before 5.6 or without CONFIG_TIME_NS has one set of clocks. */
+	/* A kernel before 5.6 or without CONFIG_TIME_NS has no time namespaces. */
 	if (is_initial(path, TIME_INIT_INO) || (stat(path, &st) < 0 && errno == ENOENT))
 		return NULL;
 	if (io_read_file(AT_FDCWD, "/proc/self/timens_offsets", 4096, &offsets, &bytes) == 0 &&
@@ -100,7 +106,7 @@ const char *namespaces_shift_clocks(void)
 	return "it runs in a time namespace of its own, whose clocks are shifted";
 }
 
-/* Every cgroup but the root of the hierarchy has this file (CFTYPE_NOT_ON_ROOT). */
+/* Every cgroup except the root of the hierarchy has this file (CFTYPE_NOT_ON_ROOT). */
 static bool is_root(const char *mount)
 {
 	char path[PATH_MAX];

@@ -14,9 +14,9 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 
-#define LOOKUPS_MAX 64 /* path components that the kernel looks up, one at a time */
+#define LOOKUPS_MAX 64 /* lookups of one path; each adds one component to the kernel's cache */
 
-/* Checks that `fd` is a regular file. 0 or -errno. */
+/* Checks that `fd` is a regular file: 0, -EINVAL if it is not, or another -errno. */
 static int check_regular(int fd, struct stat *ret_stat)
 {
 	struct stat st;
@@ -42,7 +42,7 @@ int regular_hold(int dir_fd, const char *path, bool follow, struct stat *ret_sta
 }
 
 /*
- * Opens `path` from the kernel's cache without a request to any file system. -EAGAIN: a component
+ * Opens `path` from the kernel's cache, without a request to any file system. -EAGAIN: a component
  * is not cached.
  */
 static int hold_cached(const char *path, uint64_t flags)
@@ -66,8 +66,8 @@ static bool is_fuse(const char *type, size_t bytes)
 }
 
 /*
- * Checks the mount of `fd`: 0 when no process serves its file system; -EREMOTE on FUSE and on a
- * mount that is not listed.
+ * Checks the mount of `fd`. 0: no process serves its file system. -EREMOTE: FUSE, or a mount that
+ * is not listed.
  */
 static int check_mount(int fd)
 {
@@ -87,9 +87,9 @@ static int check_mount(int fd)
 }
 
 /*
- * Makes the kernel look up the first component of `path` that it has not cached, after check_mount
- * of its directory. A lookup does not send a request to a file system that a user mounts over the
- * component meanwhile.
+ * Makes the kernel look up the first uncached component of `path`, after check_mount of its
+ * directory. If a user mounts a file system over that component in the meantime, the lookup sends
+ * it no request.
  */
 static int look_up_next(const char *path)
 {

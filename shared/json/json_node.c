@@ -30,7 +30,7 @@ static bool is_number(const struct json_node *node)
 	return json_node_is(node, JSON_INTEGER) || json_node_is(node, JSON_REAL);
 }
 
-/* Out of range, strtoll(3), strtoull(3) and strtod(3) return the nearest limit. */
+/* For a number out of range, strtoll(3), strtoull(3) and strtod(3) return the nearest limit. */
 int64_t json_node_i64(const struct json_node *node)
 {
 	return is_number(node) ? strtoll(node->text, NULL, 10) : 0;
@@ -53,7 +53,7 @@ const struct json_node *json_node_parent(const struct json_node *node)
 
 static const struct json_node *skip_hidden(const struct json_node *node)
 {
-	/* The last member with a key is not hidden, so a hidden one always has a later one. */
+	/* The last member with a key is not hidden, so a hidden member always has a next one. */
 	while (node->hidden)
 		node += node->next;
 	return node;

@@ -58,7 +58,8 @@ bool json_reader_array(struct json_reader *r)
 }
 
 /*
- * Returns true when another member follows; false at `bracket`, which it consumes, or at a fault.
+ * Returns true if another member or element follows. False at `bracket`, which it consumes, or
+ * after a fault.
  */
 static bool find_another(struct json_reader *r, char bracket, const char *fault)
 {
@@ -105,13 +106,13 @@ static bool pass_escape(struct json_reader *r)
 	return true;
 }
 
-/* Whether a string may contain the byte as it is. */
+/* Returns whether the byte is ASCII and needs no escape in a string. */
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* Reads the inside of a string and its closing quote; r->at is after the opening one. */
+/* Reads the rest of a string and its closing quote; r->at is after the opening quote. */
 static bool read_inside(struct json_reader *r, struct json_text *ret_text)
 {
 	struct json_text text = { .data = r->at };
@@ -256,7 +257,7 @@ static bool pass_number(struct json_reader *r)
 	return true;
 }
 
-/* `nesting` limits the recursion. */
+/* r->nesting limits the recursion. */
 bool json_reader_skip(struct json_reader *r)
 {
 	struct json_text text;
@@ -312,8 +313,8 @@ static uint32_t read_hex4(const char *at)
 }
 
 /*
- * Decodes \uXXXX, or two of them that are one character (RFC 8259 section 7): at most 12 bytes
- * become 4. Returns how many it wrote.
+ * Decodes \uXXXX, or a pair of them that is one character (RFC 8259 section 7); a lone half becomes
+ * U+FFFD. At most 12 bytes become 4. Returns the number of written bytes.
  */
 static size_t decode_unicode(const char **at, const char *end, char *room)
 {

@@ -9,9 +9,9 @@
 #include "shared/tools/cleanup.h"
 
 #define FIRST_NODES 64
-#define FEW_MEMBERS 16 /* for fewer members comparing all pairs is faster than sorting */
+#define FEW_MEMBERS 16 /* up to this number comparing all pairs is faster than sorting */
 
-/* A tree while it is read. */
+/* A tree during the read. */
 struct growing {
 	struct json_reader reader;
 	struct json_tree tree;
@@ -34,7 +34,7 @@ static int add_node(struct json_tree *t, const struct json_node *node)
 	return 0;
 }
 
-/* Copies the characters of a text that was just read; *ret_bytes is without the NUL. */
+/* Copies the decoded characters of a text; *ret_bytes excludes the NUL. */
 static const char *keep_string(struct json_tree *t, const struct json_text *text,
 			       uint32_t *ret_bytes)
 {
@@ -106,7 +106,7 @@ static int find_repeated(struct json_node *object)
 	return 0;
 }
 
-/* Reads a child of `parent`; *last is the child before it, and is set to this one. */
+/* Reads a child of `parent`. *last is the index of the previous child; sets it to this one's. */
 static int read_child(struct growing *g, struct json_node child, uint32_t parent, uint32_t *last)
 {
 	uint32_t index = g->tree.count;
@@ -230,8 +230,8 @@ int json_tree_read(const char *text, size_t bytes, unsigned int nesting, struct 
 	if (bytes > JSON_TREE_BYTES)
 		return -EFBIG;
 	/*
-	 * A key or scalar with its NUL needs no more bytes than its text and the character after
-	 * it.
+	 * A decoded key or scalar with its NUL needs at most the bytes of its text and of the
+	 * character after it.
 	 */
 	g.tree.strings = malloc(bytes + 1);
 	if (!g.tree.strings)

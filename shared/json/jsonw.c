@@ -52,7 +52,7 @@ static bool grow_data(struct jsonw *w, size_t more)
 	return true;
 }
 
-/* Returns where `more` bytes may be written; NULL when the writer has, or now gets, an error. */
+/* Returns the position for `more` bytes; NULL: the writer has an error. */
 static inline char *make_room(struct jsonw *w, size_t more)
 {
 	if (w->error || more > w->space - w->bytes) {
@@ -62,7 +62,7 @@ static inline char *make_room(struct jsonw *w, size_t more)
 	return w->data + w->bytes;
 }
 
-/* Counts exactly, so that a text may fill max_bytes to the last byte. */
+/* Returns the exact length, so that a text may fill max_bytes to the last byte. */
 static inline size_t head_bytes(const struct jsonw *w, const char *key, size_t key_bytes)
 {
 	return w->comma + (key ? key_bytes + 3 : 0);
@@ -86,7 +86,7 @@ static inline char *put_head(char *at, bool comma, const char *key, size_t key_b
 	return at;
 }
 
-/* Writes head and `bytes` bytes that need no escape, or nothing. */
+/* Writes the head and `bytes` bytes that need no escape; nothing on an error. */
 static void put_plain(struct jsonw *w, const char *key, const char *text, size_t bytes)
 {
 	size_t key_bytes = key ? strlen(key) : 0;
@@ -136,13 +136,13 @@ void jsonw_array_end(struct jsonw *w)
 #define ONES (~0ULL / 255)
 #define TOPS (ONES * 128)
 
-/* Whether any of the 8 bytes is below 0x20, a quote, a backslash, DEL or not ASCII. */
+/* Returns whether any of the 8 bytes is below 0x20, a quote, a backslash, DEL or not ASCII. */
 static inline bool any_special(uint64_t v)
 {
 	uint64_t quote = v ^ (ONES * '"'), slash = v ^ (ONES * '\\'), del = v ^ (ONES * 0x7f);
 
 	/*
-	 * A borrow sets a bit only above a byte that matches, so that the test of the whole word is
+	 * A borrow changes only bytes above a matching byte, so the test of the whole word is
 	 * exact.
 	 */
 	return ((v - ONES * 0x20) | (quote - ONES) | (slash - ONES) | (del - ONES) | v) & TOPS;
@@ -153,7 +153,10 @@ static inline bool is_special(unsigned char c)
 	return c < 0x20 || c >= 0x7f || c == '"' || c == '\\';
 }
 
-/* Copies bytes up to the first that is special; returns how many. `to` has room for all of them. */
+/*
+ * Copies the bytes before the first special byte, and returns their number. `to` has space for
+ * `bytes` bytes.
+ */
 static inline size_t copy_clean(char *to, const char *text, size_t bytes)
 {
 	size_t i = 0;
@@ -170,7 +173,7 @@ static inline size_t copy_clean(char *to, const char *text, size_t bytes)
 	return i;
 }
 
-/* Writes the escape of a character: the short forms of RFC 8259 section 7, else \uxxxx. */
+/* Writes the escape of a character: a short form of RFC 8259 section 7, else \uxxxx. */
 static size_t write_escape(char *to, uint32_t c)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -189,8 +192,7 @@ static size_t write_escape(char *to, uint32_t c)
 }
 
 /*
- * Writes one byte or sequence at which copy_clean stopped; returns how many bytes of `text` it
- * used.
+ * Writes the byte or sequence at which copy_clean stopped. Returns its number of bytes in `text`.
  */
 static size_t put_special(struct jsonw *w, const char *text, size_t bytes)
 {
@@ -280,7 +282,7 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
 				  "50515253545556575859606162636465666768697071727374"
 				  "75767778798081828384858687888990919293949596979899";
 
-/* Writes the digits so that they end before `end`; returns where they begin. */
+/* Writes the digits up to `end`. Returns where they begin. */
 static char *write_digits(char *end, uint64_t number)
 {
 	while (number >= 100) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules.c: a parsed rule set: its lifetime, the words of its enums, matching, writing. */
+/*
+ * rules.c: frees, matches, compares and writes a parsed rule set, and names the values of its
+ * enums.
+ */
 #include "shared/rules/rules.h"
 
 #include <stdlib.h>
@@ -100,11 +103,11 @@ static const struct rule *match_comm(const struct rules *rules, const char *comm
 	return find_best(rules, rules->by_comm + begin, end - begin, path);
 }
 
-/* Matches a name of which `comm` is the whole (`exact`) or the beginning. */
+/* Finds the rule for a process name. `comm` is the whole name (`exact`) or its beginning. */
 static const struct rule *match_name(const struct rules *rules, const char *comm, bool exact,
 				     const char *cgroup_path)
 {
-	const char *path = cgroup_path ? cgroup_path : ""; /* only the empty prefix matches it */
+	const char *path = cgroup_path ? cgroup_path : ""; /* only an absent prefix matches it */
 	size_t bytes = strnlen(comm, RULE_COMM_BYTES - 1);
 	const struct rule *found = NULL;
 
@@ -221,7 +224,7 @@ static void write_match(const struct rule *r, struct jsonw *w)
 static void write_pressure(const struct rule_when *t, struct jsonw *w)
 {
 	jsonw_string(w, "pressure", rules_resource_name(t->resource));
-	/* Rounded down here; the parser rounds up, so reading it gives the same ms. */
+	/* Rounds down; the parser rounds up, so that parsing the text again gives the same ms. */
 	if (t->percent)
 		jsonw_milli(w, t->full ? "full_pct" : "some_pct",
 			    (int64_t)t->stall_ms * 100000 / t->window_ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_fault.c: collects the faults of a rules text and gives them to the caller as a list. */
+/* rules_fault.c: collects the faults of a rules text, and returns them to the caller as a list. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,13 +12,12 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define TOKEN_BYTES \
-	128 /* longer keys are cut in pointers: 1000 faults must not copy one long key each */
+#define TOKEN_BYTES 128 /* longer keys are cut in pointers: 1000 faults may copy one key */
 #define VALUE_BYTES 48u /* longer values are cut in messages */
 
 struct rules_pending {
 	size_t offset;
-	size_t serial; /* keeps faults at the same place in the order in which they were found */
+	size_t serial; /* keeps faults at the same offset in the order of discovery */
 	char *pointer;
 	char *message;
 };
@@ -188,7 +187,7 @@ void rules_cursor_move(struct rules_cursor *c, const char *text, size_t to)
 		if (text[c->offset] == '\n') {
 			c->line++;
 			c->column = 1;
-		} else if ((text[c->offset] & 0xc0) != 0x80) { /* no further byte of a character */
+		} else if ((text[c->offset] & 0xc0) != 0x80) { /* not a UTF-8 continuation byte */
 			c->column++;
 		}
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_index.c: sorts a rule set, which makes matching fast and finds repeated names, repeated
- * matches, and prefixes within other prefixes, each in O(n log n).
+ * rules_index.c: sorts a rule set. The order makes matching fast, and finds repeated names,
+ * repeated matches and nested prefixes, each in O(n log n).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define COMM_MAX   15  /* bytes; so at most as many comm prefixes nest */
-#define CGROUP_MAX 255 /* bytes; so at most as many cgroup prefixes nest */
+#define COMM_MAX   15  /* bytes, so at most COMM_MAX comm prefixes nest */
+#define CGROUP_MAX 255 /* bytes, so at most CGROUP_MAX cgroup prefixes nest */
 #define NO_RULE	   UINT32_MAX
 
 static const struct rule *get_rule(const struct rules *rules, uint32_t entry)
@@ -41,9 +41,7 @@ static int compare_names(const void *a, const void *b, void *rules)
 	return r ? r : (x > y) - (x < y);
 }
 
-/*
- * Orders by comm, prefix before exact: so a prefix comes before every comm that it is a prefix of.
- */
+/* Orders by comm, prefix before exact. So a prefix precedes every comm that begins with it. */
 static int compare_comms(const struct rules *rules, uint32_t x, uint32_t y)
 {
 	int r = strcmp(get_comm(rules, x), get_comm(rules, y));
@@ -68,7 +66,7 @@ static void sort_indices(struct rules *rules, uint32_t *indices, size_t n,
 		qsort_r(indices, n, sizeof(*indices), compare, rules);
 }
 
-/* Makes room; the set's owner frees all of it. */
+/* Allocates the arrays; rules_free frees them, also after a failure. */
 static int make_room(struct rules *rules)
 {
 	size_t names = MAX(rules->count, (size_t)1), entries = names;
@@ -114,7 +112,7 @@ int rules_index_build(struct rules *rules)
 
 /*
  * Compares an entry's comm and kind with a comm of `bytes` bytes (at most COMM_MAX), in the order
- * of the sort.
+ * of compare_comms.
  */
 static int compare_with_comm(const struct rules *rules, uint32_t entry, const char *comm,
 			     size_t bytes, bool exact)
@@ -128,8 +126,8 @@ static int compare_with_comm(const struct rules *rules, uint32_t entry, const ch
 }
 
 /*
- * Returns the first index in by_comm with an entry that is not below the comm (with `above`: is
- * above it).
+ * Returns the first index in by_comm with an entry that is not below the comm; with `above`, that
+ * is above it.
  */
 static size_t find_bound(const struct rules *rules, const char *comm, size_t bytes, bool exact,
 			 bool above)
@@ -153,7 +151,7 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 {
 	size_t begin = find_bound(rules, comm, bytes, exact, false), end = begin;
 
-	/* Most ranges are empty or have one entry: only a longer one pays for a second search. */
+	/* Most ranges are empty, and need no second search. */
 	if (begin < rules->n_by_comm &&
 	    compare_with_comm(rules, rules->by_comm[begin], comm, bytes, exact) == 0)
 		end = find_bound(rules, comm, bytes, exact, true);
@@ -161,7 +159,10 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 	*ret_end = end;
 }
 
-/* Counts those of the `n` sorted entries with a cgroup prefix that is not above path[0..bytes]. */
+/*
+ * Counts the sorted entries with a cgroup prefix that is not above the first `bytes` bytes of
+ * `path`.
+ */
 static size_t count_not_above(const struct rules *rules, const uint32_t *sorted, size_t n,
 			      const char *path, size_t bytes)
 {
@@ -181,9 +182,9 @@ static size_t count_not_above(const struct rules *rules, const uint32_t *sorted,
 }
 
 /*
- * The last prefix that is not above the path is either its longest prefix, or shares only its first
- * bytes: then a shorter matching prefix lies within those bytes. Each step shortens the path to
- * them.
+ * The last prefix that is not above the path is either its longest prefix, or has only its first
+ * bytes in common with it. In that case any shorter matching prefix is within those bytes, so the
+ * next iteration cuts the path to them.
  */
 size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, size_t n,
 			   const char *path, size_t path_bytes)
@@ -202,13 +203,13 @@ size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, si
 			break;
 		bytes = same;
 	}
-	/* Of equal prefixes (a faulty set has them) take the first in the file. */
+	/* Take the first in the file of equal prefixes; only a faulty set has them. */
 	while (found > 1 && strcmp(get_cgroup(rules, sorted[found - 2]), prefix) == 0)
 		found--;
 	return found - 1;
 }
 
-/* Entry `at` has the match of entry `first`. */
+/* Adds the fault that entry `at` has the same match as entry `first`. */
 static void add_same_match(const struct rules *rules, const struct rules_place *places,
 			   uint32_t first, uint32_t at, struct rules_collect *c)
 {
@@ -261,8 +262,8 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 }
 
 /*
- * The state of a search for shadowed rules; within[i] is the rule with the prefix that rule i is
- * within, or NO_RULE.
+ * The state of a search for nested rules; within[i] is the rule with the prefix that contains rule
+ * i, or NO_RULE.
  */
 struct sweep {
 	const struct rules *rules;
@@ -274,7 +275,10 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Finds nested prefixes among sorted entries of the same comm (or of none): they form a stack. */
+/*
+ * Finds nested prefixes among sorted entries with the same comm, or without one. The stack has the
+ * prefixes that contain the current one.
+ */
 static void sweep_cgroups(struct sweep *s, const uint32_t *sorted, size_t n)
 {
 	uint32_t stack[CGROUP_MAX];
@@ -291,8 +295,8 @@ static void sweep_cgroups(struct sweep *s, const uint32_t *sorted, size_t n)
 		if (depth)
 			s->within[r - s->rules->rules] = s->rules->entries[stack[depth - 1]].rule;
 		/*
-		 * Equal prefixes are faults and end the parse before this; nested ones grow by a
-		 * byte at least, so the stack needs at most CGROUP_MAX places.
+		 * Equal prefixes are faults, which end the parse before this. Each nested prefix is
+		 * at least one byte longer, so the stack needs at most CGROUP_MAX places.
 		 */
 		stack[depth++] = sorted[i];
 	}
@@ -304,8 +308,8 @@ struct group {
 };
 
 /*
- * Returns a rule of the group that one cgroup can match together with `cgroup`: one of the two
- * prefixes lies within the other.
+ * Returns a rule of the group that can match the same cgroup as a rule with the prefix `cgroup`:
+ * one of the two prefixes begins with the other. NO_RULE: there is none.
  */
 static uint32_t find_compatible(const struct sweep *s, struct group g, const char *cgroup)
 {
@@ -322,7 +326,7 @@ static uint32_t find_compatible(const struct sweep *s, struct group g, const cha
 }
 
 /*
- * Compares the rules of one group with the groups of comm prefixes that theirs is within, the
+ * Compares the rules of one group with the groups of comm prefixes that its comm begins with, the
  * longest first.
  */
 static void sweep_group(struct sweep *s, struct group g, const struct group *stack, size_t depth)

@@ -27,7 +27,7 @@ static void add_wrong(struct rules_parse_state *p, const struct rules_key *k,
 
 static bool take_uint(const struct rules_key *k, const struct json_node *value, void *target)
 {
-	int64_t number = json_node_i64(value); /* a longer number saturates: out of range too */
+	int64_t number = json_node_i64(value); /* saturates, which is out of range too */
 
 	if (!json_node_is(value, JSON_INTEGER) || number < k->min || number > k->max)
 		return false;
@@ -51,7 +51,7 @@ bool rules_keys_is_string(const struct json_node *value, size_t min, size_t max)
 	       strlen(value->text) == value->bytes;
 }
 
-/* Reads one member. False when its value is not of the key's kind and range. */
+/* Reads one member. False: the value has the wrong kind or is out of range. */
 static bool take_member(struct rules_parse_state *p, const struct rules_key *k,
 			const struct json_node *value, void *target)
 {
@@ -82,7 +82,7 @@ static bool take_member(struct rules_parse_state *p, const struct rules_key *k,
 	return good;
 }
 
-/* `instead` is the key with the same effect, NULL: not known. */
+/* `instead` is the key with the same effect; NULL: unknown. */
 static void add_unknown(struct rules_parse_state *p, const struct json_node *member,
 			const struct rules_key *keys, size_t n, const char *instead)
 {

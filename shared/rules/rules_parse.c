@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_parse.c: turns a text into a rule set. */
+/* rules_parse.c: parses a text into a rule set. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Rules are read when `defaults` is known, which may stand behind them. */
+/* Stores the value for later: rules need `defaults`, which may come after them in the text. */
 static void set_rules(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
 	p->rules_at = value;
@@ -62,7 +62,7 @@ static const struct rules_key top_keys[] = {
 	  .set = set_defaults },
 };
 
-/* Adds the fault for which the text is no JSON. */
+/* Adds the reason why the text is not JSON. */
 static void add_json_fault(struct rules_collect *c, const struct json_fault *fault)
 {
 	if (fault->offset == c->bytes)
@@ -86,7 +86,7 @@ static void add_repeated(struct rules_parse_state *p)
 					  "is more than once in this object; keep one of them");
 }
 
-/* Reads every value alone, then compares the rules with each other. */
+/* Reads each value by itself, then compares the rules with each other. */
 static int check_values(struct rules_parse_state *p)
 {
 	const struct json_node *root = p->tree.nodes;
@@ -148,7 +148,7 @@ static void parse_done(struct rules_parse_state *p)
 	free(p->defaults.labels);
 }
 
-/* Collects the warnings of a set without faults, in a collector of their own. */
+/* Collects the warnings of a set without faults, in a separate collector. */
 static int collect_warnings(const struct rules_parse_state *p, struct rules_faults *warnings)
 {
 	_cleanup_(rules_collect_done) struct rules_collect c = { .text = p->collect.text,

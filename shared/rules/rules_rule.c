@@ -12,7 +12,10 @@
 
 enum { MATCH_COMM, MATCH_COMM_PREFIX, MATCH_CGROUP_PREFIX };
 
-/* Makes room for as many names; a key that stands twice is a fault elsewhere. */
+/*
+ * Allocates `n` names. Frees those of an earlier call: set_match reports a match with both comm and
+ * comm_prefix.
+ */
 static bool make_comms(struct rules_parse_state *p, struct rule *r, uint32_t n, bool exact)
 {
 	free(r->comms);
@@ -111,7 +114,7 @@ static void set_match(struct rules_parse_state *p, const struct json_node *value
 				  "has comm and comm_prefix; must have one of the two");
 	if (p->collect.count == before)
 		return;
-	/* A match with a fault must not be compared with those of other rules. */
+	/* A match with a fault must not be compared with the matches of other rules. */
 	r->n_comms = 0;
 	free(r->cgroup_prefix);
 	r->cgroup_prefix = NULL;
@@ -328,7 +331,10 @@ static const struct rules_key rule_keys[] = {
 	{ "labels", KEY_OBJECT, .right = "an object of strings", .set = set_labels },
 };
 
-/* The kernel side reports an execve by the name that it gives. */
+/*
+ * Adds a fault to "exec" without a name: the BPF program finds the rule of an execve by the new
+ * name.
+ */
 static void check_exec(struct rules_parse_state *p, const struct json_node *value,
 		       const struct rule *r)
 {
@@ -339,7 +345,7 @@ static void check_exec(struct rules_parse_state *p, const struct json_node *valu
 			"comm_prefix in match");
 }
 
-/* What pre_ms is until a key sets it. */
+/* The value of pre_ms until a key sets it. */
 #define PRE_MS_NONE UINT32_MAX
 
 static uint32_t default_pre_ms(const struct rule *r)
@@ -368,7 +374,9 @@ void rules_rule_defaults(struct rules_parse_state *p, const struct json_node *va
 		rules_keys_take(p, value, defaults_keys, ARRAY_SIZE(defaults_keys), &p->defaults);
 }
 
-/* Gives the rule labels of its own; those that it names replace them. */
+/*
+ * Copies the labels of `defaults` into the rule. Labels of the rule with the same key replace them.
+ */
 static void copy_labels(struct rules_parse_state *p, struct rule *r)
 {
 	size_t bytes = r->n_labels * sizeof(*r->labels);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_syntax.c: faults of a rules text as JSON, in the words of the hand that wrote it. */
+/*
+ * rules_syntax.c: reports where a rules text is not JSON, and names common mistakes of hand-written
+ * text.
+ */
 #include <string.h>
 
 #include "shared/rules/rules_internal.h"
 #include "shared/tools/macro.h"
 
-/* What other notations allow and JSON does not, by its first bytes. */
+/* Texts that other notations allow and JSON does not, by their first bytes. */
 static const struct slip {
 	const char *begin, *what;
 } slips[] = {
@@ -28,7 +31,9 @@ static const struct slip *find_slip(const struct rules_collect *c, size_t offset
 	return NULL;
 }
 
-/* The place of the comma before the closing bracket at `offset`; `offset`: there is none. */
+/*
+ * Returns the offset of the comma before the closing bracket at `offset`; `offset`: there is none.
+ */
 static size_t find_last_comma(const struct rules_collect *c, size_t offset)
 {
 	size_t at = offset;
@@ -51,7 +56,10 @@ void rules_syntax_fault(struct rules_collect *c, const struct json_fault *fault)
 	rules_collect_add_at(c, comma, "is not JSON (RFC 8259): %s", what);
 }
 
-/* Which half of a pair an escape is (RFC 8259 section 7); at its '\\', with four digits behind. */
+/*
+ * Returns which half of a surrogate pair the escape is (RFC 8259 section 7). `escape` points to the
+ * '\\'; four digits follow "\\u".
+ */
 static enum half { NO_HALF, FIRST_HALF, SECOND_HALF } find_half(const char *escape)
 {
 	if (escape[1] != 'u' || (escape[2] | 0x20) != 'd' || escape[3] < '8')
@@ -59,7 +67,10 @@ static enum half { NO_HALF, FIRST_HALF, SECOND_HALF } find_half(const char *esca
 	return strchr("89aAbB", escape[3]) ? FIRST_HALF : SECOND_HALF;
 }
 
-/* Whether the string, as it is in the text, has half of a pair alone: that is no character. */
+/*
+ * Returns whether the string, with its escapes, has one half of a pair without the other: that is
+ * not a character.
+ */
 static bool has_lone_half(const char *at, size_t bytes)
 {
 	const char *end = at + bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_warnings.c: what a rule alone can never do, or surely was not meant to do. */
+/* rules_warnings.c: reports values of one rule that can never match, or are probably a mistake. */
 #include <string.h>
 
 #include "shared/rules/rules_internal.h"
@@ -19,13 +19,16 @@ static bool ends_with(const char *text, const char *suffix)
 	return bytes >= own && strcmp(text + bytes - own, suffix) == 0;
 }
 
-/* Returns the first character that a person writes for a pattern, or NULL. */
+/* Returns the first character that is usual in patterns: '*', '?' or '|'. NULL: there is none. */
 static const char *find_pattern(const char *text)
 {
 	return strpbrk(text, "*?|");
 }
 
-/* A name that holds signs of patterns: it stands for itself, and no program is called so. */
+/*
+ * Warns of a name with a pattern character: it is compared as it is, and no program has such a
+ * name.
+ */
 static void warn_pattern(const char *name, const struct json_node *comm, struct rules_collect *c)
 {
 	const char *sign = find_pattern(name);
@@ -47,7 +50,7 @@ static void warn_pattern(const char *name, const struct json_node *comm, struct 
 				  name, *sign);
 }
 
-/* A name that no process has (proc(5), /proc/PID/comm). */
+/* Warns of a name that no process has (proc(5), /proc/PID/comm). */
 static void warn_comm(const char *name, bool exact, const struct json_node *comm,
 		      struct rules_collect *c)
 {
@@ -94,7 +97,10 @@ static void warn_comms(const struct rule *r, const struct json_node *match, stru
 		warn_comm(r->comms[i], true, comm, c);
 }
 
-/* A prefix that no path of the kernel has (kernfs_path_from_node()). */
+/*
+ * Warns of a prefix that no path of the kernel begins with (kernfs_path_from_node()), and of one
+ * that excludes the unit's own cgroup.
+ */
 static void warn_cgroup(const struct rule *r, const struct json_node *cgroup,
 			struct rules_collect *c)
 {
@@ -123,7 +129,7 @@ static void warn_cgroup(const struct rule *r, const struct json_node *cgroup,
 				  path, (int)strlen(path) - 1, path);
 }
 
-/* Signals that the rule has from `defaults`. */
+/* Warns of a signal without a program that the rule has from `defaults`. */
 static void warn_inherited(const struct rule *r, const struct json_node *rule,
 			   struct rules_collect *c)
 {
@@ -155,7 +161,7 @@ static void warn_signals(const struct rule *r, const struct json_node *rule,
 				m->text, r->name);
 }
 
-/* An empty `when` is meant. */
+/* Returns whether nothing starts a capture. An empty `when` is intended, and does not count. */
 static bool begins_nothing(const struct rule *r, const struct json_node *rule)
 {
 	return !r->n_when && !r->on_exec && !r->on_oom_kill && !json_node_member(rule, "when");

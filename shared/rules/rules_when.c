@@ -10,10 +10,10 @@
 #define WINDOW_MAX_MS 10000
 #define MILLI_PERCENT 100000 /* 100 %, in thousandths of a percent */
 
-/* A threshold as read, before its keys are compared with each other. */
+/* A threshold before its keys are compared with each other. */
 struct when_draft {
 	struct rule_when when;
-	uint32_t window_ms; /* 0: not given, or faulty */
+	uint32_t window_ms; /* 0: absent or faulty */
 	uint32_t ms[2];	    /* some, full */
 	uint32_t milli_percent[2];
 	uint32_t quiet_milli_percent, stuck_milli_percent;
@@ -69,7 +69,7 @@ static const struct rules_key when_keys[] = {
 			 .right = PERCENT_RIGHT },
 };
 
-/* Completes one threshold with valid keys: fills d->when. */
+/* Fills d->when for a pressure threshold with valid keys. */
 static void settle_threshold(struct rules_parse_state *p, const struct json_node *value,
 			     struct when_draft *d)
 {
@@ -91,7 +91,7 @@ static void settle_threshold(struct rules_parse_state *p, const struct json_node
 			"is %u; must be at most window_ms, here %u", w->stall_ms, w->window_ms);
 }
 
-/* Completes a threshold of CPU time: fills d->when. `seen` has the keys that are there. */
+/* Fills d->when for a threshold of CPU time. `seen` has the bits of the keys in `value`. */
 static void settle_quiet(struct rules_parse_state *p, const struct json_node *value, uint32_t seen,
 			 struct when_draft *d)
 {
@@ -110,7 +110,7 @@ static void settle_quiet(struct rules_parse_state *p, const struct json_node *va
 			w->window_ms, RULE_QUIET_WINDOW_MIN_MS);
 }
 
-/* Adds the fault of a threshold that has too many or too few of the keys that name one. */
+/* Adds a fault if too many or too few keys define the kind of the threshold. */
 static void check_kinds(struct rules_parse_state *p, const struct json_node *value, uint32_t seen)
 {
 	const uint32_t kinds =
@@ -177,7 +177,7 @@ void rules_when_set(struct rules_parse_state *p, const struct json_node *value, 
 				  RULE_WHEN_MAX);
 		return;
 	}
-	((struct rule *)target)->n_when = 0; /* those of `defaults` do not count here */
+	((struct rule *)target)->n_when = 0; /* replaces the thresholds of `defaults` */
 	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m))
 		take_threshold(p, m, target);
 }
