@@ -11,7 +11,7 @@ static uint64_t read_clock(clockid_t id)
 {
 	struct timespec t;
 
-	/* Fails only for a clock that the kernel does not have; every kernel has these. */
+	/* Fails only for a clock that the kernel lacks; every kernel has these. */
 	clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
@@ -58,8 +58,8 @@ static char *put_digits(char *at, unsigned int number, int digits)
 
 /*
  * Converts days since the epoch to the civil date, counted in 400-year eras that begin on 1 March
- * (https://howardhinnant.github.io/date_algorithms.html). Own code, because each event line needs a
- * time and gmtime_r takes a lock for the time zone.
+ * (https://howardhinnant.github.io/date_algorithms.html). Not gmtime_r(3), because each event line
+ * needs a time and gmtime_r takes a lock for the time zone.
  */
 static char *put_date(char *at, uint64_t days)
 {

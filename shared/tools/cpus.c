@@ -108,6 +108,6 @@ int cpus_possible(uint32_t *ret_count)
 	r = read_list(POSSIBLE, &cpus, &count);
 	if (r < 0)
 		return r;
-	*ret_count = cpus[count - 1] + 1; /* counts as libbpf_num_possible_cpus does */
+	*ret_count = cpus[count - 1] + 1; /* the number that libbpf_num_possible_cpus returns */
 	return 0;
 }

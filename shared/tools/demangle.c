@@ -11,14 +11,17 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Where take_part writes the text, and the jump out of the demangler when it is full. */
+/* The output of take_part, and the jump out of the demangler when it is full. */
 struct sink {
 	char *text;
-	size_t bytes, room; /* room: without the NUL */
+	size_t bytes, room; /* `room` excludes the NUL */
 	jmp_buf full;
 };
 
-/* How often a mangled name refers to its own parts, not counting the text of identifiers. */
+/*
+ * The structure of a mangled name, without the text of its identifiers: the number of references to
+ * its own parts, and whether it has packs and conversions.
+ */
 struct shape {
 	size_t references;
 	bool packs, conversions;
@@ -37,15 +40,15 @@ static void take_part(const char *part, size_t bytes, void *context)
 	struct sink *s = context;
 	size_t n = MIN(bytes, s->room - s->bytes);
 
-	if (n > 0) /* else `part` may be NULL */
+	if (n > 0) /* for 0 bytes `part` may be NULL */
 		memcpy(s->text + s->bytes, part, n);
 	s->bytes += n;
 	/*
-	 * longjmp(3) is the only way to stop the demangler. With a callback the C++ demangler keeps
-	 * all its memory on the stack. So does Rust's, except for an identifier that is not ASCII:
-	 * it decodes that one on the heap, passes it as one part and then frees it (libiberty:
-	 * cp-demangle.c, rust-demangle.c). So the jump waits for an ASCII part; all text between
-	 * such identifiers is ASCII.
+	 * longjmp(3) is the only way to stop the demangler. With a callback the C++ demangler has
+	 * all its memory on the stack. The Rust demangler has, too, except for an identifier that
+	 * is not ASCII: it decodes that one on the heap, passes it as one part and then frees it
+	 * (libiberty: cp-demangle.c, rust-demangle.c). So the jump waits for an ASCII part; all
+	 * text between such identifiers is ASCII.
 	 */
 	if (n < bytes && is_ascii(part, bytes))
 		longjmp(s->full, 1);
@@ -61,7 +64,10 @@ static const char *skip_identifier(const char *at, const char *end)
 	return (size_t)(end - at) < length ? end : at + length;
 }
 
-/* Skips "S_", "S1A_", "T_" and the like, or one letter when `at` is at none of them. */
+/*
+ * Skips a reference such as "S_", "S1A_" or "T_" and counts it. Skips one letter if there is none
+ * at `at`.
+ */
 static const char *skip_reference(const char *at, const char *end, size_t *references)
 {
 	const char *i = at + 1;
@@ -106,11 +112,11 @@ static bool cpp_is_bounded(const char *name, size_t bytes)
 	       (!shape.conversions || shape.references <= DEMANGLE_CONVERSION_REFERENCES);
 }
 
-/* Tries Rust's demangler first, because it refuses C++ names, and then the C++ demangler. */
+/* Tries the Rust demangler first, because it refuses C++ names, and then the C++ demangler. */
 static bool by_callback(const char *name, size_t bytes, struct sink *s)
 {
 	if (setjmp(s->full) != 0)
-		return true; /* cut at the limit, which is a success */
+		return true; /* cut at the limit: a success */
 	if (rust_demangle_callback(name, DMGL_NO_OPTS, take_part, s))
 		return true;
 	s->bytes = 0;
@@ -142,7 +148,7 @@ static bool by_copy(const char *name, struct sink *s)
 }
 
 /*
- * Returns the length of the symbol's name without its version or "@plt"; *ret_tail is "@plt" or "".
+ * Returns the length of the symbol's name without its version or "@plt". *ret_tail is "@plt" or "".
  */
 static size_t split_version(const char *raw, size_t bytes, const char **ret_tail)
 {

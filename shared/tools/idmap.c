@@ -9,7 +9,7 @@
 
 #define FIRST_SPACE 16u
 
-/* The finaliser of MurmurHash3: cgroup ids and addresses differ in few bits, and must be spread. */
+/* The finaliser of MurmurHash3: cgroup ids and addresses differ in few bits, and must be mixed. */
 static uint64_t mix_bits(uint64_t id)
 {
 	id ^= id >> 33;
@@ -19,10 +19,7 @@ static uint64_t mix_bits(uint64_t id)
 	return id ^ (id >> 33);
 }
 
-/*
- * Returns the place of the id, or the free place where it belongs; at least one place is always
- * free.
- */
+/* Returns the place of the id, or the free place for it. At least one place is always free. */
 static size_t seek_place(const uint64_t *ids, size_t space, uint64_t id)
 {
 	size_t i = (size_t)mix_bits(id) & (space - 1);
@@ -109,7 +106,7 @@ int idmap_put(struct idmap *m, uint64_t id, void *value)
 	return 0;
 }
 
-/* Whether the entry at `at`, with a probe that began at `home`, may move back to `hole`. */
+/* Returns whether the entry at `at`, with a probe that began at `home`, may move back to `hole`. */
 static bool is_reachable(size_t home, size_t hole, size_t at)
 {
 	return hole <= at ? home <= hole || home > at : home <= hole && home > at;
@@ -127,8 +124,8 @@ void *idmap_remove(struct idmap *m, uint64_t id)
 		return NULL;
 	value = m->values[hole];
 	/*
-	 * Moves later entries into the gap, so that no tombstones collect in a table that lives for
-	 * months.
+	 * Move later entries into the gap, so that no tombstones accumulate in a table that lives
+	 * for months.
 	 */
 	for (at = (hole + 1) & (m->space - 1); m->ids[at]; at = (at + 1) & (m->space - 1)) {
 		if (!is_reachable((size_t)mix_bits(m->ids[at]) & (m->space - 1), hole, at))
@@ -140,7 +137,7 @@ void *idmap_remove(struct idmap *m, uint64_t id)
 	m->ids[hole] = 0;
 	m->values[hole] = NULL;
 	m->count--;
-	/* Crowds come seldom: the table that one has left is not kept for the next. */
+	/* Many entries are rare: free a large table once it is empty. */
 	if (!m->count && m->space > FIRST_SPACE)
 		idmap_done(m);
 	return value;
@@ -162,7 +159,7 @@ void *idmap_next(const struct idmap *m, size_t *i, uint64_t *ret_id)
 	return NULL;
 }
 
-/* FNV-1a. */
+/* FNV-1a; 0, which is no valid id, becomes 1. */
 uint64_t idmap_text_key(const char *text)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;

@@ -22,8 +22,7 @@ static ssize_t read_some(int fd, void *to, size_t bytes)
 }
 
 /*
- * Doubles the buffer up to max_bytes plus two: one byte to see that the file is longer, one for the
- * NUL.
+ * Doubles the buffer, up to max_bytes plus two: one byte to detect a longer file, one for the NUL.
  */
 static int grow_buffer(char **data, size_t *space, size_t max_bytes)
 {
@@ -41,8 +40,8 @@ static int grow_buffer(char **data, size_t *space, size_t max_bytes)
 }
 
 /*
- * Ignores the size of the file: files of procfs and cgroupfs have size 0, only read(2) shows their
- * end.
+ * Does not use the size of the file: files of procfs and cgroupfs have size 0, and only read(2)
+ * shows their end.
  */
 int io_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_bytes)
 {

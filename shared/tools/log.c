@@ -28,8 +28,7 @@ void log_journal(bool on)
 /*
  * Replaces control characters and bytes that are not UTF-8. Messages contain foreign text (a comm,
  * a path): a control character in it must not forge a second line, control the reader's terminal or
- * change the order of the characters that he sees. To a terminal of eight bits the byte 0x9b is ESC
- * [.
+ * change the displayed order of characters. An 8-bit terminal interprets the byte 0x9b as ESC [.
  */
 static void tame_line(char *line, size_t bytes)
 {
@@ -45,7 +44,10 @@ static void tame_line(char *line, size_t bytes)
 	}
 }
 
-/* Formats into `line` (`space` bytes); returns the length of the whole line, newline included. */
+/*
+ * Formats into `line` (`space` bytes). Returns the length of the whole line, newline included; 0:
+ * it cannot be formatted.
+ */
 static size_t compose_line(char *line, size_t space, int priority, const char *format, va_list args)
 	__attribute__((format(printf, 4, 0)));
 
@@ -78,7 +80,7 @@ static void emit_line(char *line, size_t bytes)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* stderr is closed: the error cannot be reported */
+			return; /* the error cannot be reported: stderr is the only output */
 		done += (size_t)n;
 	}
 }

@@ -10,9 +10,9 @@
 #include "shared/tools/macro.h"
 
 /*
- * Gives back the pages of one object's segments. Only of those without PF_W: the loader of programs
- * has written into the others, and MADV_DONTNEED would undo that. An object without a file, as the
- * vDSO, refuses.
+ * Releases the pages of one object's segments without PF_W. The dynamic loader has written to the
+ * other segments, and MADV_DONTNEED would undo that. madvise(2) fails for an object without a file,
+ * such as the vDSO.
  */
 static int give_object_back(struct dl_phdr_info *info, size_t bytes, void *context)
 {
@@ -40,7 +40,7 @@ void memory_give_back(void)
 
 void memory_share_arena(void)
 {
-	(void)mallopt(M_ARENA_MAX, 1); /* fails only for values that it does not know */
+	(void)mallopt(M_ARENA_MAX, 1); /* fails only for an unknown parameter */
 }
 
 void memory_trim(void)

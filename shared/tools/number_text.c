@@ -9,9 +9,9 @@
 
 const char *number_text(double number, int digits, char text[NUMBER_TEXT_BYTES])
 {
-	if (number >= 999.5) /* three digits of more have an exponent */
+	if (number >= 999.5) /* %.3g uses an exponent from here on */
 		snprintf(text, NUMBER_TEXT_BYTES, "%.0f", number);
-	else if (number < 0.001) /* %g has an exponent from 0.0001 on */
+	else if (number < 0.001) /* %g uses an exponent below 0.0001 */
 		snprintf(text, NUMBER_TEXT_BYTES, number > 0 ? "%.4f" : "%.0f", number);
 	else
 		snprintf(text, NUMBER_TEXT_BYTES, "%.*g", digits, number);
@@ -24,7 +24,7 @@ const char *number_text_time(uint64_t ns, char text[NUMBER_TEXT_BYTES])
 
 	if (ns < 1000)
 		snprintf(text, NUMBER_TEXT_BYTES, "%" PRIu64 " ns", ns);
-	else if (ns < 999500) /* three digits of more have an exponent */
+	else if (ns < 999500) /* %.3g uses an exponent from here on */
 		snprintf(text, NUMBER_TEXT_BYTES, "%.3g us", (double)ns / 1e3);
 	else
 		snprintf(text, NUMBER_TEXT_BYTES, "%.20s ms",

@@ -20,7 +20,7 @@ struct parse {
 	int argc, at; /* argv[at] is the next argument */
 	void *options;
 	struct option_words *words;
-	bool words_only; /* behind "--" */
+	bool words_only; /* after "--" */
 	char *fault;
 };
 
@@ -52,7 +52,7 @@ static void write_choices(const char *choices, char text[WANT_BYTES])
 	}
 }
 
-/* Writes which values the option takes. */
+/* Writes the values that the option takes. */
 static void write_want(const struct option_row *row, char text[WANT_BYTES])
 {
 	if (row->type == OPTION_TYPE_NUMBER || row->type == OPTION_TYPE_POWER)
@@ -69,7 +69,7 @@ static void write_want(const struct option_row *row, char text[WANT_BYTES])
 		snprintf(text, WANT_BYTES, "%s", row->want ? row->want : row->value);
 }
 
-/* Writes the fault that the row does not take `value`; NULL: there is no value. */
+/* Writes the fault for a `value` that the option does not take; NULL: the value is missing. */
 static int refuse_value(const struct parse *p, const struct option_row *row, const char *value)
 {
 	char want[WANT_BYTES] = "";
@@ -103,8 +103,8 @@ static bool is_choice(const char *choices, const char *value)
 }
 
 /*
- * Whether the path is absolute, without empty, "." and ".." components: names and messages rely on
- * that.
+ * Returns whether the path is absolute, without empty, "." and ".." components: names and messages
+ * rely on that.
  */
 static bool is_clean_path(const char *path)
 {
@@ -214,7 +214,7 @@ static const struct option_row *find_row(const struct parse *p, const char *argu
 	return NULL;
 }
 
-/* Says that there is no such option, and which one was meant, where one is near. */
+/* Writes the fault for an unknown option, with the most similar option if there is one. */
 static int refuse_option(const struct parse *p, const char *argument)
 {
 	char name[OPTION_NAME_BYTES];

@@ -12,8 +12,8 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number
 	if (!*text)
 		return -EINVAL;
 	/*
-	 * Checks the characters after an overflow too: "99999999999999999999x" is malformed, not
-	 * too large.
+	 * Check the characters after an overflow too: "99999999999999999999x" is malformed, not too
+	 * large.
 	 */
 	for (; *text; text++) {
 		if (*text < '0' || *text > '9')

@@ -12,7 +12,10 @@ static bool is_inner(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Returns where the begin ends that has `most` bytes at most: behind a name, else a character. */
+/*
+ * Returns the length of the kept beginning, at most `most` bytes: it ends after a '/', or else
+ * between two characters.
+ */
 static size_t find_head(const char *path, size_t most)
 {
 	const char *slash = memrchr(path, '/', most);
@@ -24,7 +27,10 @@ static size_t find_head(const char *path, size_t most)
 	return most;
 }
 
-/* Returns where the end begins that has `most` bytes at most. */
+/*
+ * Returns the offset of the kept end, at most `most` bytes long: it begins at a '/', or else
+ * between two characters.
+ */
 static size_t find_tail(const char *path, size_t bytes, size_t most)
 {
 	size_t at = bytes - most;

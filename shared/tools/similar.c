@@ -8,7 +8,10 @@
 #define WORD_MAX     32
 #define PREFIX_BYTES 3
 
-/* Three rows of the table of distances between the beginnings of two words. */
+/*
+ * Returns the number of edits between two words; swapping two neighbouring letters is one edit.
+ * Keeps the last three rows of the table of distances between the beginnings of the words.
+ */
 static size_t measure_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	size_t rows[3][WORD_MAX + 1];

@@ -4,8 +4,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * The second byte identifies overlong forms, surrogates and code points above U+10FFFF, which are
- * refused.
+ * Refuses overlong forms, surrogates and code points above U+10FFFF: the first two bytes identify
+ * them.
  */
 size_t utf8_sequence(const char *text, size_t bytes)
 {
@@ -49,8 +49,8 @@ bool utf8_is_text(const char *text, size_t bytes, size_t *ret_offset)
 }
 
 /*
- * Returns the code point of a well-formed sequence of at most three bytes; longer sequences are
- * above all rows of the table below.
+ * Returns the code point of a well-formed sequence of at most three bytes; UINT32_MAX for a longer
+ * one, which is above all rows of the table below.
  */
 static uint32_t read_code(const unsigned char *s, size_t bytes)
 {
