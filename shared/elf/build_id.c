@@ -19,6 +19,7 @@ struct search {
 /* A part of a file with notes: a section or a segment. */
 struct part {
 	uint64_t offset, bytes, align, address;
+	bool may_miss; /* a part outside of the file is skipped */
 };
 
 static void search_done(struct search *s)
@@ -69,6 +70,8 @@ static int search_part(struct search *s, const struct part *part)
 	if (!s->notes)
 		return -ENOMEM;
 	r = elf_reader_read(s->file, part->offset, s->notes, (size_t)part->bytes);
+	if (r == -EBADMSG && part->may_miss)
+		return 0;
 	if (r < 0)
 		return r;
 	find_note(s, part);
@@ -100,13 +103,14 @@ static int search_sections(struct search *s)
 
 		/*
 		 * eu-strip(1) leaves broken note sections next to good ones: a section without a
-		 * valid build-id does not end the search.
+		 * valid build-id, or outside of the file, does not end the search.
 		 */
 		if (section->sh_type == SHT_NOTE)
 			r = search_part(s, &(struct part){ .offset = section->sh_offset,
 							   .bytes = section->sh_size,
 							   .align = section->sh_addralign,
-							   .address = section->sh_addr });
+							   .address = section->sh_addr,
+							   .may_miss = true });
 	}
 	return r;
 }

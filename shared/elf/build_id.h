@@ -41,9 +41,9 @@ int build_id_read_mapped(const struct elf_image *image, struct build_id *ret_id)
 
 /*
  * Searches the note sections first, then the note segments: the segments of a debug file may
- * describe the file from which it was split. Returns 0 with ret_id->n at least 1; -ENODATA (the
- * file has none); errors of build_id_find_mapped, elf_reader_open and elf_reader_sections.
- * `address` is valid only if there are no note sections.
+ * describe the file from which it was split. Skips sections outside of the file. Returns 0 with
+ * ret_id->n at least 1; -ENODATA (the file has none); errors of build_id_find_mapped,
+ * elf_reader_open and elf_reader_sections. `address` is valid only if there are no note sections.
  */
 int build_id_read(const struct elf_image *image, struct build_id *ret_id);
 

@@ -125,6 +125,29 @@ static void test_segments_of_another_file(void **state)
 	assert_memory_equal(id.bytes, "12345678", 8);
 }
 
+/* eu-strip(1) leaves broken note sections: the next one counts. */
+static void test_section_outside(void **state)
+{
+	struct {
+		struct small file;
+		Elf64_Shdr sections[2];
+	} s = { .file = small_file(),
+		.sections = { { .sh_type = SHT_NOTE, .sh_offset = 1 << 20, .sh_size = 24 },
+			      { .sh_type = SHT_NOTE,
+				.sh_offset = offsetof(struct small, note),
+				.sh_size = sizeof(s.file.note) } } };
+	struct build_id id;
+
+	s.file.segment.p_type = PT_LOAD;
+	s.file.header.e_shoff = sizeof(s.file);
+	s.file.header.e_shnum = 2;
+	s.file.header.e_shentsize = sizeof(Elf64_Shdr);
+	assert_int_equal(read_bytes(&s, sizeof(s), &id), 0);
+	assert_memory_equal(id.bytes, "12345678", 8);
+	s.file.header.e_shnum = 1;
+	assert_int_equal(read_bytes(&s, sizeof(s), &id), -ENODATA);
+}
+
 /* Lies cost an error, never a byte beyond the file. */
 static void test_lies(void **state)
 {
@@ -165,6 +188,7 @@ UNIT_TESTS(build_id)
 		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_by_segment_alone),
 		cmocka_unit_test(test_segments_of_another_file),
+		cmocka_unit_test(test_section_outside),
 		cmocka_unit_test(test_lies),
 	};
 
