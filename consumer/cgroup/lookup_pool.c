@@ -10,6 +10,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/thread.h"
 
 #define STACK_BYTES (256u << 10) /* a walk needs a path and one directory per level */
 #define LATE_MAX    16		 /* late calls that are kept; the rest are freed */
@@ -90,24 +91,22 @@ static void *run_worker(void *context)
 static int start_threads(struct lookup_pool *p)
 {
 	pthread_attr_t attributes;
-	int e = 0;
+	int r = 0;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_mutex_lock(&p->lock);
-	while (!e && p->started < ARRAY_SIZE(p->workers)) {
+	while (r == 0 && p->started < ARRAY_SIZE(p->workers)) {
 		p->workers[p->started].pool = p;
-		e = pthread_create(&p->workers[p->started].thread, &attributes, run_worker,
-				   &p->workers[p->started]);
-		if (!e)
-			pthread_setname_np(p->workers[p->started].thread,
-					   p->started < LOOKUP_POOL_THREADS ? "lookup" : "walker");
-		p->started += !e;
+		r = thread_start(&p->workers[p->started].thread, &attributes,
+				 p->started < LOOKUP_POOL_THREADS ? "lookup" : "walker", run_worker,
+				 &p->workers[p->started]);
+		p->started += r == 0;
 	}
 	p->living = p->started;
 	pthread_mutex_unlock(&p->lock);
 	pthread_attr_destroy(&attributes);
-	return -e;
+	return r;
 }
 
 int lookup_pool_new(struct lookup_pool **ret_pool)

@@ -10,6 +10,7 @@
 
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/thread.h"
 
 /*
  * A thread that only closes needs a small stack; the default maps 8 MiB of address space for each.
@@ -84,18 +85,16 @@ static void free_closer(struct fd_closer *c)
 static int start_threads(struct fd_closer *c)
 {
 	pthread_attr_t attributes;
-	int e = 0;
+	int r = 0;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	while (!e && c->n_threads < CLOSER_THREADS) {
-		e = pthread_create(&c->threads[c->n_threads], &attributes, run_closer, c);
-		if (!e)
-			pthread_setname_np(c->threads[c->n_threads], "closer");
-		c->n_threads += !e;
+	while (r == 0 && c->n_threads < CLOSER_THREADS) {
+		r = thread_start(&c->threads[c->n_threads], &attributes, "closer", run_closer, c);
+		c->n_threads += r == 0;
 	}
 	pthread_attr_destroy(&attributes);
-	return -e;
+	return r;
 }
 
 int fd_closer_new(size_t space, struct fd_closer **ret_closer)

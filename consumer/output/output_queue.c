@@ -22,6 +22,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/memory.h"
+#include "shared/tools/thread.h"
 
 #define WRITE_BYTES    (256u << 10) /* per write(2): bounds the time until the thread sees a stop */
 #define BACKOFF_MIN_MS 100u
@@ -342,11 +343,10 @@ int output_queue_start(struct output *o)
 	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&o->thread, NULL, run_writer, o);
+	r = thread_start(&o->thread, NULL, "writer", run_writer, o);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		return r;
-	pthread_setname_np(o->thread, "writer");
 	o->started = true;
 	return 0;
 }

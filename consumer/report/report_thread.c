@@ -12,6 +12,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/memory.h"
+#include "shared/tools/thread.h"
 
 /*
  * The report thread frees the kernel's symbols (some MiB) when no session arrives for this long.
@@ -170,12 +171,11 @@ int report_thread_new(const struct event_lines *lines, struct symbols *symbols,
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
-	e = pthread_create(&r->thread, NULL, run_reports, r);
-	if (e) {
+	e = thread_start(&r->thread, NULL, "symbolizer", run_reports, r);
+	if (e < 0) {
 		free(r);
-		return -e;
+		return e;
 	}
-	pthread_setname_np(r->thread, "symbolizer");
 	perf_map_files_set_wake(symbols_perf_map_files(symbols), wake_thread, r);
 	*ret_reporter = r;
 	return 0;

@@ -15,6 +15,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/thread.h"
 
 /* Longer than any tick runs; used if the kernel cannot report that all ticks have ended. */
 #define GRACE_WAIT_NS (500 * NSEC_PER_MSEC)
@@ -200,10 +201,7 @@ static int start_stores(struct unwind_files *f)
 	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->fd < 0)
 		return -errno;
-	r = -pthread_create(&f->thread, NULL, run_unwinder, f);
-	if (r == 0)
-		pthread_setname_np(f->thread, "unwinder");
-	return r;
+	return thread_start(&f->thread, NULL, "unwinder", run_unwinder, f);
 }
 
 static void release_all(struct unwind_files *f)
