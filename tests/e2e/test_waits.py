@@ -209,7 +209,7 @@ def test_pictures(t):
     lines = t.folder / "lines"
     lines.write_text("".join(json.dumps(e) + "\n" for e in agent.events))
     report = command(COMMAND, "report", lines).stdout
-    rows = report[report.index("\nwaits: of threads, by"):]
+    rows = report[report.index("\nwaits: of threads, in"):]
     check(0 < rows.find("take_ledger_lock") < rows.find("offcpu"), report)
     for function, words in (("ask_catalog", f"answers of the unix socket @trocar-catalog-{process.pid}"),
                             ("select_for_work", "1 pipe, 1 eventfd")):
