@@ -186,7 +186,7 @@ def test_kernel_time():
         note(f"{100 * share:.2f} % of {os.cpu_count()} CPUs; {ticks[1]} ticks, "
              f"{ticks[0] / max(1, ticks[1]):.0f} ns each")
         events = LIMITS["[perf_event]"]
-        check(ticks[1] > 1000 * TIMES, f"only {ticks[1]} ticks")
+        check(ticks[1] > 300 * TIMES, f"only {ticks[1]} ticks")
         check(ticks[1] <= 97 * events * field.seconds, f"{ticks[1]} ticks are more than {events} events make")
         check(share <= KERNEL_SHARE, f"{100 * share:.1f} % of the machine: {spent}")
 
