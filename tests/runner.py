@@ -76,17 +76,6 @@ def fuzz_targets(run):
     return sorted(str(ASAN / n) for n in names if n.startswith("tests/fuzz/") and "/fuzz_" in n and (ASAN / n).is_file())
 
 
-def traced(step):
-    """The step, and afterwards the rows of policy/syscalls.def that no locked-down process of it needed."""
-    def whole(run):
-        tool, trace, words = [ROOT / "tests" / "lockdown" / "unused"], LOGS / "calls.txt", run.lane.words
-        run.lane.words = (*words, *tool, "around", trace)
-        step(run)
-        run.lane.words = words
-        run.tap("lockdown", [*tool, "report", trace], 60)
-    return whole
-
-
 class Run:
     """One run of ./check: its options, and every case as (suite, name, outcome, why)."""
 
