@@ -43,11 +43,11 @@ struct socket_walk {
 	__u64 files;	/* the descriptor table walked last; threads share it */
 	__u64 fds, map; /* its file array and its bitmap of open descriptors; valid in one call */
 	__u64 bits;	/* remaining bits of the current bitmap word */
-	__u32 word, words; /* the next bitmap word, and the number of words */
-	__u32 work;	   /* work since the last read ended, as SOCKET_STEP_WORK counts it */
-	__u32 walked;	   /* descriptors of this process so far */
-	__u32 all, told;   /* descriptors and reported sockets of the pass so far */
-	__u64 inode;	   /* of the current descriptor's file */
+	__u32 word, words;   /* the next bitmap word, and the number of words */
+	__u32 work;	     /* work since the last read ended, as SOCKET_STEP_WORK counts it */
+	__u32 walked;	     /* descriptors of this process so far */
+	__u32 all, reported; /* descriptors and reported sockets of the pass so far */
+	__u64 inode;	     /* of the current descriptor's file */
 	struct socket_ends ends;
 	struct socket_counted counted;
 	struct socket_key key;
@@ -220,7 +220,7 @@ static __always_inline void tell_socket(struct socket_walk *w, const struct sock
 
 	if (open && open->reading == w->reading)
 		return;
-	if (w->told >= socket_pass_sockets) {
+	if (w->reported >= socket_pass_sockets) {
 		socket_count_lost(w->record.slot, SOCKET_LOST_SOCKETS, 1);
 		return;
 	}
@@ -232,7 +232,7 @@ static __always_inline void tell_socket(struct socket_walk *w, const struct sock
 		open = begin_following(w, address);
 	if (open)
 		settle_socket(w, open);
-	w->told++;
+	w->reported++;
 	if (bpf_ringbuf_output(&socket_looks, &w->record, sizeof(w->record), BPF_RB_NO_WAKEUP))
 		socket_count_lost(w->record.slot, SOCKET_LOST_SOCKETS, 1);
 }
@@ -370,7 +370,7 @@ static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, _
 {
 	w->reading = reading;
 	w->task = w->files = 0;
-	w->work = w->all = w->told = 0;
+	w->work = w->all = w->reported = 0;
 	if (!wanted)
 		socket_forget_all();
 	return 1;

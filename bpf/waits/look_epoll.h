@@ -138,7 +138,7 @@ __noinline int look_at_epoll(void)
 		return 0;
 	}
 	if (l->epoll.walked == l->epoll.ep) {
-		l->record.on = l->epoll.told;
+		l->record.on = l->epoll.found;
 		return 0;
 	}
 	look_begin_set(l, LOOK_ON_EPOLL);
@@ -154,7 +154,7 @@ __noinline int look_at_epoll(void)
 		l->record.on.cut = 1;
 	look_choose_peer(l);
 	l->epoll.walked = l->epoll.ep;
-	l->epoll.told = l->record.on;
+	l->epoll.found = l->record.on;
 	return 0;
 }
 

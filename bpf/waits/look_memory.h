@@ -66,7 +66,7 @@ struct look_epoll {
 	__u32 waits;	 /* 1: the thread is one of its waiters */
 	__s32 last_fd;	 /* of the item examined last */
 	__u32 pad;
-	struct look_on told;   /* the result for `walked` */
+	struct look_on found;  /* the result for `walked` */
 	struct look_peer peer; /* of the current connection */
 	struct look_peer peers[LOOK_PEERS];
 	struct look_peer udp; /* peer of the set's last UDP socket; port 0: not connected */

@@ -30,7 +30,7 @@ static const char *const names[FACTS_DISK_KINDS_] = {
 
 /* Mount points of one device, complete file systems first. */
 struct points {
-	char told[DISK_TEXT_MOUNTS][PATH_BYTES];
+	char paths[DISK_TEXT_MOUNTS][PATH_BYTES];
 	size_t count; /* number of all of them */
 };
 
@@ -57,7 +57,7 @@ static void add_point(struct points *p, struct mounts_text point)
 	size_t bytes = mounts_unescape(point, path, sizeof(path));
 
 	if (p->count < DISK_TEXT_MOUNTS)
-		path_text_cut(path, MIN(bytes, sizeof(path) - 1), p->told[p->count], PATH_BYTES);
+		path_text_cut(path, MIN(bytes, sizeof(path) - 1), p->paths[p->count], PATH_BYTES);
 	p->count++;
 }
 
@@ -109,7 +109,7 @@ static void write_mounts(const struct facts_disks *d, size_t place, struct jsonw
 		return;
 	jsonw_array(w, "mounts");
 	for (size_t i = 0; i < MIN(points.count, (size_t)DISK_TEXT_MOUNTS); i++)
-		jsonw_string(w, NULL, points.told[i]);
+		jsonw_string(w, NULL, points.paths[i]);
 	jsonw_array_end(w);
 	if (points.count > DISK_TEXT_MOUNTS)
 		jsonw_u64(w, "mounts_more", points.count - DISK_TEXT_MOUNTS);
@@ -144,24 +144,24 @@ void disk_text_write(const struct facts_disks *d, uint32_t major, uint32_t minor
 {
 	int place = facts_disks_find(d, major, minor);
 	uint16_t places[DISK_TEXT_TOLD];
-	size_t count, up, told = 0;
+	size_t count, up, written = 0;
 
 	if (place < 0)
 		return;
 	count = facts_disks_stack(d, (size_t)place, places, ARRAY_SIZE(places), &up);
 	jsonw_array(w, "stack");
-	for (; told < MIN(count, ARRAY_SIZE(places)); told++) {
+	for (; written < MIN(count, ARRAY_SIZE(places)); written++) {
 		struct jsonw_mark mark = jsonw_mark(w);
 
-		write_disk(d, places[told], w);
+		write_disk(d, places[written], w);
 		if (jsonw_end(w) == 0 && w->bytes <= w->max_bytes / 2)
 			continue;
 		jsonw_rewind(w, mark);
 		break;
 	}
 	jsonw_array_end(w);
-	if (count > told)
-		jsonw_u64(w, "stack_more", count - told);
+	if (count > written)
+		jsonw_u64(w, "stack_more", count - written);
 	if (!d->mounts)
 		jsonw_string(w, "mounts_reason", no_table);
 }
@@ -172,7 +172,7 @@ void disk_text_write(const struct facts_disks *d, uint32_t major, uint32_t minor
 struct said {
 	char *text;
 	size_t bytes; /* of text so far */
-	size_t told, more;
+	size_t named, more;
 };
 
 static void add_path(struct said *s, const char *before, const char *path)
@@ -190,11 +190,11 @@ static void say_points(const struct facts_disks *d, size_t place, struct said *s
 
 	find_points(d, place, &points);
 	for (size_t i = 0; i < points.count; i++) {
-		if (s->told == POINTS_SAID || i == DISK_TEXT_MOUNTS) {
+		if (s->named == POINTS_SAID || i == DISK_TEXT_MOUNTS) {
 			s->more += points.count - i;
 			return;
 		}
-		add_path(s, s->told++ ? ", " : " at ", points.told[i]);
+		add_path(s, s->named++ ? ", " : " at ", points.paths[i]);
 	}
 }
 

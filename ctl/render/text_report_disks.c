@@ -106,14 +106,14 @@ static char *read_device(const struct store *store, uint32_t number)
 static bool is_told(const struct store *store, const struct store_session *session, uint32_t line)
 {
 	_cleanup_free_ char *device = read_device(store, session->disks.items[line]);
-	bool told = false;
+	bool shown = false;
 
-	for (uint32_t i = 0; device && !told && i < line; i++) {
+	for (uint32_t i = 0; device && !shown && i < line; i++) {
 		_cleanup_free_ char *before = read_device(store, session->disks.items[i]);
 
-		told = before && !strcmp(before, device);
+		shown = before && !strcmp(before, device);
 	}
-	return told;
+	return shown;
 }
 
 /* Prints once per disk the devices on it, the devices below it, and their mount points. */

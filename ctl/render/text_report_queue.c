@@ -91,11 +91,12 @@ static int print_octaves(const struct octaves *o, FILE *out)
 }
 
 /* Prints "; behind /batch.slice 640 ms"; only the first one has "behind". */
-static void put_behind(const char *who, uint64_t ms, uint64_t all_ms, unsigned int *said, FILE *out)
+static void put_behind(const char *runner, uint64_t ms, uint64_t all_ms, unsigned int *said,
+		       FILE *out)
 {
 	if (!ms || ms * 100 < all_ms * LEAST_PCT)
 		return;
-	fprintf(out, "%s%s %" PRIu64 " ms", (*said)++ ? ", " : "  behind: ", who, ms);
+	fprintf(out, "%s%s %" PRIu64 " ms", (*said)++ ? ", " : "  behind: ", runner, ms);
 }
 
 static int put_neighbours(const struct store *store, const struct store_session *session,
@@ -122,7 +123,7 @@ static int put_neighbours(const struct store *store, const struct store_session 
 static int print_behind(const struct store *store, const struct store_session *session, FILE *out)
 {
 	static const struct {
-		const char *key, *who;
+		const char *key, *runner;
 	} rest[] = {
 		{ "own_ms", "its cgroup's tasks" },
 		{ "idle_ms", "no thread (the CPU woke up, or cpu.max held it back)" },
@@ -141,7 +142,7 @@ static int print_behind(const struct store *store, const struct store_session *s
 		return -ENOMEM;
 	r = put_neighbours(store, session, all_ms, &said, out);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rest); i++)
-		put_behind(rest[i].who, line_table_read(runq, rest[i].key), all_ms, &said, out);
+		put_behind(rest[i].runner, line_table_read(runq, rest[i].key), all_ms, &said, out);
 	if (said)
 		fputs("\n", out);
 	return r;

@@ -16,11 +16,11 @@ static void test_unsampled(void **state)
 	struct session_result *s = report_testing_new_session("/api");
 	json_object *end;
 
-	s->signals[SIGNAL_ONCPU]->off_reason = "nobody answers";
+	s->signals[SIGNAL_ONCPU]->off_reason = "no broker answers";
 	end = report_testing_end_of(s);
 	assert_string_equal(get(end, "verdict"), "inconclusive");
-	assert_string_equal(get(end, "verdict_reason"), "nobody answers");
-	assert_non_null(strstr(get(end, "headline"), "no CPU was sampled: nobody answers"));
+	assert_string_equal(get(end, "verdict_reason"), "no broker answers");
+	assert_non_null(strstr(get(end, "headline"), "no CPU was sampled: no broker answers"));
 	assert_false(json_object_object_get_ex(end, "switches", NULL));
 	json_object_put(end);
 }
@@ -50,11 +50,11 @@ static void test_missing_signal(void **state)
 
 	s->signals[SIGNAL_SWITCH] = signals_new(SIGNAL_SWITCH, &on, &target);
 	assert_non_null(s->signals[SIGNAL_SWITCH]);
-	s->signals[SIGNAL_SWITCH]->off_reason = "nobody attaches";
+	s->signals[SIGNAL_SWITCH]->off_reason = "no broker attaches";
 	end = report_testing_end_of(s);
 	assert_true(json_object_object_get_ex(end, "switches", &switches));
 	assert_null(switches);
-	assert_string_equal(get(end, "switches_reason"), "nobody attaches");
+	assert_string_equal(get(end, "switches_reason"), "no broker attaches");
 	assert_string_equal(get(end, "verdict"), "complete");
 	json_object_put(end);
 }
@@ -293,7 +293,7 @@ static double explain_queue(enum resource resource, uint64_t exact_ms, uint64_t 
 	assert_non_null(runq);
 	s->reason.when.resource = resource;
 	queue.pools.all.part_ns[ACCOUNT_QUEUE] = exact_ms * NSEC_PER_MSEC;
-	runq->off_reason = exact_ms ? NULL : "nobody answers";
+	runq->off_reason = exact_ms ? NULL : "no broker answers";
 	runq->evidence = exact_ms ? &queue : NULL;
 	s->signals[SIGNAL_RUNQ] = runq;
 	add_whole(s, PHASE_DURING, 5, 45);

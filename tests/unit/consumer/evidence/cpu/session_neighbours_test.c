@@ -24,9 +24,9 @@ static void name_one(struct neighbours *n, const char *path, uint64_t cpu_ms)
 /* The session's signal, with evidence from the test. */
 static struct signal *new_signal(struct session_result *s)
 {
-	static const struct signal_host nobody = { .kinds = evidence_kinds };
+	static const struct signal_host no_host = { .kinds = evidence_kinds };
 	const struct signal_target target = {};
-	struct signal *signal = signals_new(SIGNAL_NEIGHBOURS, &nobody, &target);
+	struct signal *signal = signals_new(SIGNAL_NEIGHBOURS, &no_host, &target);
 
 	assert_non_null(signal);
 	s->signals[SIGNAL_NEIGHBOURS] = signal;
