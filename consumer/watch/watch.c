@@ -15,6 +15,9 @@
 /* Time between lines about a lack of slots. */
 #define FULL_EVERY_NS (60 * NSEC_PER_SEC)
 
+/* The slot of a displaced watch is kept this long for the cgroup that it was displaced for. */
+#define PROMISE_NS NSEC_PER_SEC
+
 int watches_init(struct watches *ws)
 {
 	uint32_t slots = ws->pins->abi.slots;
@@ -146,11 +149,28 @@ static struct watch *find_displaced(const struct watches *ws, const struct owner
 	return best;
 }
 
-/* Finds a slot; if none is free, removes a watch that must yield to a watch of `owner`. */
-static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *ret_slot)
+/* Returns whether the last free slot is kept for another cgroup. */
+static bool is_promised(const struct watches *ws, uint64_t cgroup_id)
+{
+	return ws->promised_id && ws->promised_id != cgroup_id &&
+	       ws->count + 1 >= ws->pins->abi.slots &&
+	       clock_mono_ns() - ws->promised_ns < PROMISE_NS;
+}
+
+/*
+ * Finds a slot; if none is free, removes a watch that must yield to a watch of `owner`. The slot of
+ * a removed watch may become free only with the next walk (watch_tree_is_free). Until then it is
+ * kept for this cgroup, so that a scan does not give it back to the displaced one.
+ */
+static int take_slot(struct watches *ws, uint64_t cgroup_id, const struct owner *owner,
+		     uint32_t *ret_slot)
 {
 	struct watch *displaced;
 
+	if (is_promised(ws, cgroup_id)) {
+		ws->tree.wanted = true;
+		return -ENOSPC;
+	}
 	if (find_slot(ws, ret_slot) == 0)
 		return 0;
 	watch_tree_settle(ws);
@@ -162,6 +182,8 @@ static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *re
 			say_full(ws);
 			return -ENOSPC;
 		}
+		ws->promised_id = cgroup_id;
+		ws->promised_ns = clock_mono_ns();
 		watch_remove(displaced, "displaced");
 		watch_tree_settle(ws);
 	}
@@ -330,7 +352,7 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 	if (!path)
 		return -ENOMEM;
 	owner = shares_of_cgroup(ws->shares, ws->log->cgroups, cgroup_id, pid_hint);
-	r = take_slot(ws, owner, &slot);
+	r = take_slot(ws, cgroup_id, owner, &slot);
 	if (r < 0) {
 		shares_put(ws->shares, owner);
 		return r;
@@ -356,6 +378,8 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 		return r;
 	}
 	tell_count(ws);
+	if (ws->promised_id == cgroup_id)
+		ws->promised_id = 0;
 	*ret_watch = w;
 	return 0;
 }

@@ -106,9 +106,12 @@ struct watches {
 	uint32_t facts_next;	/* slot for the next reading of facts */
 	uint64_t facts_ns;	/* last reading of facts */
 	uint32_t count;
-	bool lingering;	  /* the timer is set */
-	uint64_t refused; /* cgroups without a slot since the last line */
-	uint64_t full_ns; /* when that line was written */
+	bool lingering; /* the timer is set */
+	/* The cgroup that a watch was displaced for, whose slot was not free yet; 0: none. */
+	uint64_t promised_id;
+	uint64_t promised_ns; /* when it was displaced */
+	uint64_t refused;     /* cgroups without a slot since the last line */
+	uint64_t full_ns;     /* when that line was written */
 };
 
 /* Allocates the tables; set the collaborators of *ws first. Returns 0 or -ENOMEM. */

@@ -97,6 +97,35 @@ static void test_payers(void **state)
 	assert_int_not_equal(fake->slots[late->slot].payer, fake->slots[other->slot].payer);
 }
 
+/*
+ * The slot of a displaced watch is for the newcomer, also where it becomes free only with a later
+ * walk and the displaced cgroup asks first.
+ */
+static void test_promised(void **state)
+{
+	uint64_t *frees = fake ? fake->a.watches.tree.frees : NULL;
+	struct watch *w[FAKE_SLOTS];
+	char path[64];
+	uint32_t slot;
+
+	if (!fake)
+		skip();
+	for (uint64_t i = 0; i < FAKE_SLOTS; i++) {
+		snprintf(path, sizeof(path), "/user.slice/flood/%u", (unsigned int)i);
+		w[i] = get_at((i + 1) << 40, path);
+		w[i]->start_ns = i + 1;
+		frees[w[i]->slot] = UINT64_MAX;
+	}
+	slot = w[FAKE_SLOTS - 1]->slot;
+	assert_null(get_at(60ULL << 40, "/system.slice/a.service"));
+	assert_null(fake->a.watches.by_slot[slot]);
+	for (int i = 0; i < FAKE_SLOTS; i++)
+		frees[i] = 0;
+	assert_null(get_at((uint64_t)FAKE_SLOTS << 40, path));
+	assert_non_null(get_at(60ULL << 40, "/system.slice/a.service"));
+	assert_int_equal(fake_count(fake, "watch.stop"), 1);
+}
+
 /* A newcomer takes the last place of the owner with most; never one in a session. */
 static void test_displaced(void **state)
 {
@@ -287,9 +316,9 @@ static void test_write(void **state)
 UNIT_TESTS(watch)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_slots), EACH(test_payers),	EACH(test_displaced),
-		EACH(test_gone),  EACH(test_map_fails), EACH(test_bindings),
-		EACH(test_scope), EACH(test_write),	EACH(test_shared),
+		EACH(test_slots), EACH(test_payers),	EACH(test_displaced), EACH(test_promised),
+		EACH(test_gone),  EACH(test_map_fails), EACH(test_bindings),  EACH(test_scope),
+		EACH(test_write), EACH(test_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
