@@ -23,6 +23,7 @@ KINDS = {"w-sleep": "sleep", "w-lock": "lock", "w-pipe": "pipe", "w-socket": "so
          "w-fsync": "io", "w-fault": "io"}
 THREADS = {"w-convoy": 4, "w-starved": 3}
 RESTS = ("w-fsync", "w-fault")  # they sleep between their waits
+LATE, LATE_REASON = 2, "the broker did not answer in time"
 RUNS = 10
 TRACK = struct.Struct("16sQ")
 WAITS_MAX = 4096
@@ -80,8 +81,13 @@ def test_waits_are_told(t):
     agent.wait("watch.start", cgroup=service.path)
     until(lambda: file.exists() and len(measured(file)) == len(KINDS), 10, "the threads do not wait")
     with disk.limited(service, 256 << 10), disk.limited(service, 256 << 10, write=True):
+        late = 0
         for _ in range(RUNS):
             start, end, lines = session(agent, "waits", 600)
+            # On a busy machine a broker's answer may be late: the session states that it lacks the accounts.
+            if late < LATE and LATE_REASON in str(start.get("signals_missing")):
+                late += 1
+                continue
             check(start["signals"] == ["oncpu", "pools"], f"{start}")
             pools = {line["pool"]: line for line in lines if line.get("pid") == waiter.pid}
             check(set(KINDS) <= set(pools), f"{sorted(pools)}")

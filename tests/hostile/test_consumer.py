@@ -41,7 +41,7 @@ BROKER_SHARE, BROKER_ANSWER_MS = 1.0, 4
 # kernel that it needs (of cgroups, of a file system) may have to wait for a CPU. So does RCU, whose grace period a
 # program waits for that is attached to a tracepoint which another has just left (tracepoint_add_func in
 # kernel/tracepoint.c), and with it the requests behind.
-BUSY, BUSY_SLOW, BUSY_SLOWEST_US = 4, 1000, 2_500_000
+BUSY, BUSY_SLOW, BUSY_SLOWEST_US = 2.5, 1000, 2_500_000
 
 
 @functools.cache
