@@ -24,6 +24,8 @@
 #define PF_IO_WORKER   0x00000010u
 #define PF_USER_WORKER 0x00004000u
 
+#define TASK_UNINTERRUPTIBLE 0x00000002u /* in __state */
+
 #define TASK_DEAD 0x00000080u /* in __state, as sched_switch passes it: the task's last switch */
 
 /* Bits of psi_flags (include/linux/psi_types.h): in an I/O wait, and in a memory stall. */

@@ -6,30 +6,9 @@
 #ifndef TROCAR_BPF_KERNEL_KERNEL_UNIX_H
 #define TROCAR_BPF_KERNEL_KERNEL_UNIX_H
 
-#include "bpf/kernel/kernel.h"
+#include "bpf/kernel/kernel_pid.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct upid {
-	int nr;
-};
-
-struct hlist_node {
-	struct hlist_node *next;
-};
-
-struct hlist_head {
-	struct hlist_node *first;
-};
-
-struct pid {
-	struct hlist_head tasks[4]; /* indexed by PIDTYPE_* */
-	struct upid numbers[1];	    /* the first is the number in the initial pid namespace */
-};
-
-struct task_struct___pids {
-	struct hlist_node pid_links[4]; /* indexed by PIDTYPE_* */
-};
 
 struct refcount_struct {
 	atomic_t refs;

@@ -15,6 +15,7 @@
 #include <linux/wait.h>
 
 #include "bpf/waits/look_epoll.h"
+#include "bpf/waits/look_lock.h"
 #include "bpf/waits/look_path.h"
 #include "bpf/waits/look_poll.h"
 #include "bpf/waits/look_timer.h"
@@ -132,6 +133,23 @@ __noinline int look_at_descriptor(__u32 fd)
 	return 0;
 }
 
+/* Reports the lock of the file in looker.epoll.file for which the thread waits. */
+static __always_inline void look_at_held_file(__u32 call)
+{
+	struct looker *l = looker_get();
+	const struct file *file;
+	__u64 inode;
+
+	if (!l)
+		return;
+	file = (const void *)l->epoll.file;
+	inode = (__u64)BPF_CORE_READ(file, f_inode);
+	if (call == CALL_FLOCK || call == __NR_fcntl)
+		look_at_file_lock((__u64)file, call);
+	else if (inode && is_uninterruptible(l))
+		look_at_rwsem(inode + bpf_core_field_offset(struct inode___lock, i_rwsem));
+}
+
 /* Reports the first futex of the list at `list` (struct futex_waitv). */
 static __always_inline void look_at_futexes(struct look_on *on, __u64 list)
 {
@@ -189,6 +207,10 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 		r->on.kind = LOOK_ON_FUTEX;
 		r->on.address = argument;
 		r->on.number = call == __NR_futex_wait ? 0 : second;
+		if (call == __NR_futex_wait)
+			look_at_lock(argument, FUTEX_WAIT_BITSET, second);
+		else
+			look_at_lock(argument, second, third);
 	} else if (what == LOOK_ARGUMENT_CHILD) {
 		r->on.kind = LOOK_ON_CHILD;
 		r->on.number = argument;
@@ -196,6 +218,8 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 		look_at_descriptor(argument);
 		if (r->on.kind == LOOK_ON_EPOLL)
 			look_at_epoll();
+		else if (r->on.kind == LOOK_ON_FILE)
+			look_at_held_file(call);
 	} else if (what == LOOK_ARGUMENT_RING && !(fourth & IORING_ENTER_REGISTERED_RING)) {
 		look_at_descriptor(argument);
 	} else if (what == LOOK_ARGUMENT_POLL) {

@@ -18,8 +18,6 @@
 #define SUN_PATH_OFFSET 2
 #define SUN_PATH_BYTES	108
 
-#define PID_OF_PROCESS 1 /* PIDTYPE_TGID */
-
 _Static_assert(SUN_PATH_BYTES < LOOK_PATH_BYTES, "a path has no room for its NUL");
 
 /*

@@ -358,6 +358,7 @@ static __always_inline void tell_thread(struct seq_file *seq, struct looker *loo
 	looker->record.switches = l->switches;
 	looker->record.pad = 0;
 	fill_call(&looker->record, task);
+	look_at_mmap_lock(looker);
 	fill_sample(l, &looker->record, task);
 	take_stacks(looker, task);
 	if (read_switches(task) != l->switches || is_running(task))

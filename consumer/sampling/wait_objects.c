@@ -22,12 +22,14 @@ void wait_objects_init(struct wait_objects *o)
 {
 	*o = (struct wait_objects){ 0 };
 	idmap_init(&o->by_hash, WAIT_OBJECTS_MAX);
+	idmap_init(&o->holders, WAIT_OBJECTS_MAX);
 }
 
 void wait_objects_done(struct wait_objects *o)
 {
 	free(o->items);
 	idmap_done(&o->by_hash);
+	idmap_done(&o->holders);
 	*o = (struct wait_objects){ 0 };
 }
 
@@ -53,6 +55,23 @@ static bool is_served(const struct look_on *on)
 		return false;
 	return on->peer_port ? on->peer_port >= WAIT_CLIENT_PORTS
 			     : on->state == TCP_ESTABLISHED || on->protocol == IPPROTO_UDP;
+}
+
+/* Whether `on` may be a lock: its state is then enum look_lock. */
+static bool may_be_lock(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_FUTEX || on->kind == LOOK_ON_FILE ||
+	       on->kind == LOOK_ON_MMAP_LOCK;
+}
+
+bool wait_objects_is_lock(const struct look_on *on)
+{
+	return may_be_lock(on) && on->state > LOOK_LOCK_EVENT;
+}
+
+bool wait_objects_is_event(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_FUTEX && on->state == LOOK_LOCK_EVENT;
 }
 
 static bool is_set(const struct look_on *on)
@@ -115,9 +134,13 @@ struct look_on wait_objects_plain(const struct look_on *on)
 		return (struct look_on){ 0 };
 	n.longest_ns = 0;
 	n.items = n.sockets = n.asked = n.others = n.cut = n.unread = n.unix_opened = 0;
-	n.peer_pid = n.end = 0;
+	n.end = 0;
 	memset(n.kinds, 0, sizeof(n.kinds));
-	memset(n.peer_comm, 0, sizeof(n.peer_comm));
+	if (!wait_objects_is_lock(on))
+		n.peer_pid = 0;
+	if (!n.peer_pid)
+		memset(n.peer_comm, 0, sizeof(n.peer_comm));
+	n.peer_comm[sizeof(n.peer_comm) - 1] = 0;
 	wait_files_plain(on, &n);
 	if (is_unix(on))
 		copy_unix(&n, on);
@@ -191,6 +214,27 @@ void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longes
 		item->longest_ns = MAX(item->longest_ns, longest_ns);
 }
 
+/*
+ * Removes the holder of a lock that WAIT_OBJECTS_HOLDERS other threads have held: it goes from
+ * thread to thread, and an object for each would leave no space for others.
+ */
+static void limit_holders(struct wait_objects *o, struct look_on *one)
+{
+	struct look_on lock = *one;
+	uintptr_t holders;
+	uint64_t hash;
+
+	if (!wait_objects_is_lock(one) || !one->peer_pid || idmap_get(&o->by_hash, hash_of(one)))
+		return;
+	lock.peer_pid = 0;
+	memset(lock.peer_comm, 0, sizeof(lock.peer_comm));
+	hash = hash_of(&lock);
+	holders = (uintptr_t)idmap_get(&o->holders, hash);
+	if (holders >= WAIT_OBJECTS_HOLDERS ||
+	    idmap_put(&o->holders, hash, (void *)(holders + 1)) < 0)
+		*one = lock;
+}
+
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 {
 	struct look_on one = wait_objects_plain(on), was;
@@ -199,6 +243,7 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 
 	if (one.kind == LOOK_ON_NOTHING)
 		return 0;
+	limit_holders(o, &one);
 	hash = hash_of(&one);
 	number = (uintptr_t)idmap_get(&o->by_hash, hash);
 	if (number)
@@ -246,6 +291,9 @@ uint8_t wait_objects_state(uint8_t state, const struct look_on *on)
 {
 	if (state == WAIT_BLOCKED + WAIT_IDLE && on && wait_objects_is_asked(on))
 		return WAIT_BLOCKED + WAIT_SOCKET;
+	/* A lock of the kernel: a system call or page fault of any kind may wait for it. */
+	if (state >= WAIT_BLOCKED && on && on->kind != LOOK_ON_FUTEX && wait_objects_is_lock(on))
+		return WAIT_BLOCKED + WAIT_LOCK;
 	return state;
 }
 
@@ -316,13 +364,36 @@ int wait_objects_say_peer(const struct look_on *on, char *text, size_t space)
 			(unsigned long long)(on->longest_ns / NSEC_PER_MSEC), others);
 }
 
+/* Writes " held by NAME (process 12)" for a lock with a known holder. Returns the length. */
+static int say_holder(const struct look_on *on, char *text, size_t space)
+{
+	if (!wait_objects_is_lock(on) || !on->peer_pid)
+		return 0;
+	return snprintf(text, space, " held by %s (%s %u)", on->peer_comm,
+			on->state == LOOK_LOCK_FILE ? "process" : "thread", on->peer_pid);
+}
+
+/* Writes the object of a wait that may be for a lock, and the holder. Returns the length. */
+static int say_lock(const struct look_on *on, char *text, size_t space)
+{
+	int n = 0;
+
+	if (on->kind == LOOK_ON_FILE)
+		n = wait_files_say(on, text, space);
+	else if (on->kind == LOOK_ON_MMAP_LOCK)
+		n = snprintf(text, space, " on the kernel's lock of its address space (mmap_lock)");
+	return n < 0 || (size_t)n >= space ? n : n + say_holder(on, text + n, space - (size_t)n);
+}
+
 int wait_objects_say(const struct look_on *on, char *text, size_t space)
 {
 	char peer[ADDRESS_BYTES];
 
 	switch (on->kind) {
 	case LOOK_ON_FILE:
-		return wait_files_say(on, text, space);
+	case LOOK_ON_FUTEX:
+	case LOOK_ON_MMAP_LOCK:
+		return say_lock(on, text, space);
 	case LOOK_ON_PIPE:
 		return snprintf(text, space, " on a pipe");
 	case LOOK_ON_TRACER:
@@ -450,6 +521,26 @@ static void write_set(const struct look_on *on, struct jsonw *w)
 		jsonw_bool(w, "cut", true);
 }
 
+static void write_lock(const struct look_on *on, struct jsonw *w)
+{
+	static const char *const locks[] = {
+		[LOOK_LOCK_EVENT] = "event",   [LOOK_LOCK_MUTEX] = "mutex",
+		[LOOK_LOCK_RWLOCK] = "rwlock", [LOOK_LOCK_READERS] = "readers",
+		[LOOK_LOCK_FILE] = "file",
+	};
+	_Static_assert(ARRAY_SIZE(locks) == LOOK_LOCKS_, "a name for each kind of lock");
+
+	if (on->state >= ARRAY_SIZE(locks) || !locks[on->state])
+		return;
+	jsonw_string(w, "lock", locks[on->state]);
+	if (!on->peer_pid)
+		return;
+	jsonw_object(w, "holder");
+	jsonw_u64(w, on->state == LOOK_LOCK_FILE ? "pid" : "tid", on->peer_pid);
+	jsonw_string_n(w, "comm", on->peer_comm, strnlen(on->peer_comm, COMM_BYTES));
+	jsonw_object_end(w);
+}
+
 static void write_members(const struct look_on *on, struct jsonw *w)
 {
 	switch (on->kind) {
@@ -484,10 +575,14 @@ void wait_objects_write(const struct look_on *on, struct jsonw *w)
 		[LOOK_ON_TIMER] = "timer",
 		[LOOK_ON_SEMAPHORES] = "semaphores",
 		[LOOK_ON_TRACER] = "tracer",
+		[LOOK_ON_MMAP_LOCK] = "mmap_lock",
 	};
+	_Static_assert(ARRAY_SIZE(kinds) == LOOK_ON_COUNT_, "a name for each kind");
 
 	jsonw_object(w, "on");
 	jsonw_string(w, "what", kinds[on->kind]);
 	write_members(on, w);
+	if (may_be_lock(on))
+		write_lock(on, w);
 	jsonw_object_end(w);
 }

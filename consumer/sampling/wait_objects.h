@@ -16,7 +16,8 @@
 
 struct jsonw;
 
-#define WAIT_OBJECTS_MAX 4096
+#define WAIT_OBJECTS_MAX     4096
+#define WAIT_OBJECTS_HOLDERS 4 /* holders of one lock; it is reported without further ones */
 
 /*
  * A socket belongs to a server if its own port is below this and its peer's is not: the first port
@@ -29,6 +30,7 @@ struct wait_objects {
 	struct look_on *items; /* owned */
 	size_t count, space;
 	struct idmap by_hash; /* hash -> number */
+	struct idmap holders; /* hash of a lock -> its objects with a holder */
 	uint64_t left_out; /* samples of objects that did not fit, or with a hash that is taken */
 };
 
@@ -63,9 +65,16 @@ bool wait_objects_is_asked(const struct look_on *on);
 /* Returns whether `on` is an epoll or poll that was judged completely and waits for no answer. */
 bool wait_objects_is_idle_set(const struct look_on *on);
 
+/* Returns whether `on` is a lock: a mutex, a rwlock, a lock of a file or of the kernel. */
+bool wait_objects_is_lock(const struct look_on *on);
+
+/* Returns whether `on` is a futex that is no lock: a condition variable, a semaphore, ... */
+bool wait_objects_is_event(const struct look_on *on);
+
 /*
  * Returns the state (wait_kind.h) of a thread that waits on `on` (NULL: unknown), from its system
- * call in `state`: a thread in an epoll or poll that waits for an answer waits for a socket.
+ * call in `state`: a thread in an epoll or poll that waits for an answer waits for a socket, and
+ * one that waits for a lock of the kernel waits for a lock.
  */
 uint8_t wait_objects_state(uint8_t state, const struct look_on *on);
 
@@ -84,8 +93,8 @@ int wait_objects_say_peer(const struct look_on *on, char *text, size_t space);
 
 /*
  * Writes the object of a thread's wait as the end of a sentence: " on the file NAME", " on tcp to
- * PEER", " on a pipe"; writes nothing if its number would mean nothing to a reader. Returns the
- * length.
+ * PEER", " on a pipe", " held by NAME (thread 12)"; writes nothing if its number would mean nothing
+ * to a reader. Returns the length.
  */
 int wait_objects_say(const struct look_on *on, char *text, size_t space);
 

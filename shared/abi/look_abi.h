@@ -57,7 +57,19 @@ enum look_on_kind {
 	LOOK_ON_TIMER,
 	LOOK_ON_SEMAPHORES, /* a System V semaphore set */
 	LOOK_ON_TRACER,	    /* the process `number`, called `name` */
+	LOOK_ON_MMAP_LOCK,  /* the kernel's lock of the process's address space */
 	LOOK_ON_COUNT_
+};
+
+/* The kind of the lock that a thread waits for: of a futex, a file, or an address space. */
+enum look_lock {
+	LOOK_LOCK_UNKNOWN,
+	LOOK_LOCK_EVENT,   /* a futex that is no lock: a condition variable, a semaphore, ... */
+	LOOK_LOCK_MUTEX,   /* held by one thread */
+	LOOK_LOCK_RWLOCK,  /* held for writing by one thread */
+	LOOK_LOCK_READERS, /* held for reading */
+	LOOK_LOCK_FILE,	   /* of flock(2) or fcntl(2) */
+	LOOK_LOCKS_
 };
 
 /* The kinds of descriptors in the set of an epoll, poll or select: look_members.def. */
@@ -120,7 +132,10 @@ struct look_on {
 	__s32 number;
 	__u16 family, type, protocol;
 	__u16 local_port, peer_port;
-	/* TCP state (include/net/tcp_states.h), or of another socket its like; timer: 1, it runs */
+	/*
+	 * TCP state (include/net/tcp_states.h), or of another socket its like; timer: 1, it runs;
+	 * futex, file and address space: enum look_lock.
+	 */
 	__u8 state;
 	__u8 end;		    /* enum look_end, of a Unix socket */
 	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
@@ -144,9 +159,13 @@ struct look_on {
 	 */
 	__u32 unread;
 	__u32 unix_opened; /* Unix sockets with LOOK_END_OPENED in the set */
-	__u32 peer_pid;	   /* Unix socket: the process that opened the other end; 0: not known */
+	/*
+	 * Unix socket: the process that opened the other end. Futex and locks of the kernel: the
+	 * thread that holds it; lock of a file: the process. 0: not known.
+	 */
+	__u32 peer_pid;
 	__u16 kinds[LOOK_MEMBERS_]; /* numbers of the items by kind */
-	char peer_comm[COMM_BYTES]; /* of peer_pid; empty: that process has ended */
+	char peer_comm[COMM_BYTES]; /* of peer_pid; empty: it has ended */
 	/*
 	 * File: its path, as the waiting thread sees it. If the path is too long, path_cut bytes
 	 * are omitted after the first path_head bytes: whole names, each with its slash.

@@ -34,18 +34,20 @@ static void take_word(struct known_wait *w, enum known_wait_what what)
 	switch (what) {
 	case KNOWN_WAIT_LOCK:
 		w->state = WAIT_BLOCKED + WAIT_LOCK;
-		w->idle = false;
+		w->idle = w->condition = false;
 		break;
 	case KNOWN_WAIT_PEER:
 		w->state = WAIT_BLOCKED + WAIT_OTHER;
-		w->idle = false;
+		w->idle = w->condition = false;
 		break;
 	case KNOWN_WAIT_SLEEP:
 		w->state = WAIT_BLOCKED + WAIT_SLEEP;
+		w->condition = false;
 		break;
 	case KNOWN_WAIT_IDLE:
 		w->state = WAIT_BLOCKED + WAIT_IDLE;
 		w->idle = true;
+		w->condition = false;
 		break;
 	case KNOWN_WAIT_CONDITION:
 		w->condition = true;
@@ -69,6 +71,8 @@ static bool is_at_mutex(const struct look_on *on, const struct named_frame *fram
 
 	if (!on || on->kind != LOOK_ON_FUTEX)
 		return false;
+	if (on->state != LOOK_LOCK_UNKNOWN)
+		return wait_objects_is_lock(on);
 	operation = on->number & FUTEX_CMD_MASK;
 	return operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2 ||
 	       (operation == FUTEX_WAIT && on->number && name && !strcmp(name, "/libc.so.6"));
@@ -108,6 +112,8 @@ void known_wait_judge(const struct stack *stack, const struct look_on *on,
 {
 	*ret_wait = (struct known_wait){ .state = wait_objects_state(stack->wait, on), .on = on };
 	ret_wait->idle = wait_objects_is_idle(stack->wait, on);
+	ret_wait->condition =
+		stack->wait == WAIT_BLOCKED + WAIT_LOCK && on && wait_objects_is_event(on);
 	find_frames(stack, frames, n, ret_wait);
 	/*
 	 * A thread that waits for a CPU, a disk or memory inside such a function waits for just

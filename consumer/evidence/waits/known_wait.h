@@ -28,7 +28,7 @@ enum known_wait_what {
 struct known_wait {
 	uint8_t state;		  /* wait_kind.h: of the stack, or refined by its functions */
 	bool idle;		  /* wait_objects.h, refined by its functions */
-	bool condition;		  /* on a condition variable, and not for its mutex */
+	bool condition;		  /* on a condition variable or another futex that is no lock */
 	const struct look_on *on; /* the object of the wait; NULL: unknown */
 	const struct named_frame
 		*frame; /* identifies the place in the program where it waits; NULL: no frame */

@@ -357,6 +357,60 @@ static void test_full(void **state)
 	assert_int_equal(wait_objects_add(&objects, &on), 0);
 }
 
+/* A lock has its kind and its holder, of which it keeps four; other objects have none. */
+static void test_locks(void **state)
+{
+	struct look_on on = { .kind = LOOK_ON_FUTEX,
+			      .address = 0xabc,
+			      .state = LOOK_LOCK_MUTEX,
+			      .peer_pid = 12,
+			      .peer_comm = "worker" };
+	char text[128];
+
+	assert_int_equal(wait_objects_add(&objects, &on), 1);
+	assert_int_equal(wait_objects_add(&objects, &on), 1);
+	assert_string_equal(written(wait_objects_get(&objects, 1)),
+			    "\"on\":{\"what\":\"futex\",\"address\":\"0xabc\",\"lock\":\"mutex\","
+			    "\"holder\":{\"tid\":12,\"comm\":\"worker\"}}");
+	assert_true(wait_objects_say(wait_objects_get(&objects, 1), text, sizeof(text)) > 0);
+	assert_string_equal(text, " held by worker (thread 12)");
+	for (uint32_t i = 1; i < 2 * WAIT_OBJECTS_HOLDERS; i++) {
+		on.peer_pid = 12 + i;
+		assert_int_equal(wait_objects_add(&objects, &on),
+				 MIN(i, (uint32_t)WAIT_OBJECTS_HOLDERS) + 1);
+	}
+	assert_int_equal(objects.items[WAIT_OBJECTS_HOLDERS].peer_pid, 0);
+	assert_int_equal(objects.items[WAIT_OBJECTS_HOLDERS].peer_comm[0], 0);
+	on.state = LOOK_LOCK_EVENT;
+	on.peer_pid = 12;
+	assert_string_equal(written(wait_objects_get(&objects, wait_objects_add(&objects, &on))),
+			    "\"on\":{\"what\":\"futex\",\"address\":\"0xabc\",\"lock\":\"event\"}");
+}
+
+/* A wait for a lock of the kernel is one for a lock, whatever the system call. */
+static void test_kernel_locks(void **state)
+{
+	struct look_on file = { .kind = LOOK_ON_FILE,
+				.name = "db",
+				.state = LOOK_LOCK_FILE,
+				.peer_pid = 9,
+				.peer_comm = "cron" };
+	struct look_on memory = { .kind = LOOK_ON_MMAP_LOCK, .state = LOOK_LOCK_READERS };
+	char text[128];
+
+	assert_int_equal(wait_objects_state(WAIT_BLOCKED + WAIT_FAULT, &memory),
+			 WAIT_BLOCKED + WAIT_LOCK);
+	assert_int_equal(wait_objects_state(WAIT_BLOCKED + WAIT_IO, &file),
+			 WAIT_BLOCKED + WAIT_LOCK);
+	assert_int_equal(wait_objects_state(WAIT_FOR_CPU, &memory), WAIT_FOR_CPU);
+	assert_true(wait_objects_say(&file, text, sizeof(text)) > 0);
+	assert_string_equal(text, " on the file db held by cron (process 9)");
+	assert_string_equal(written(&memory),
+			    "\"on\":{\"what\":\"mmap_lock\",\"lock\":\"readers\"}");
+	file.state = LOOK_LOCK_UNKNOWN;
+	assert_int_equal(wait_objects_state(WAIT_BLOCKED + WAIT_IO, &file), WAIT_BLOCKED + WAIT_IO);
+}
+
 UNIT_TESTS(wait_objects)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +424,8 @@ UNIT_TESTS(wait_objects)
 		cmocka_unit_test_setup_teardown(test_unix, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_select, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_locks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernel_locks, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

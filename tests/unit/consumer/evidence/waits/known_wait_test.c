@@ -129,6 +129,24 @@ static struct known_wait judge_futex(int operation, const char *module)
 	return w;
 }
 
+/* The kernel side's kind of the futex decides, in a function that no table has. */
+static void test_kind_of_a_futex(void **state)
+{
+	static const struct named_frame frames[] = { { .fn = "uv_sem_wait" } };
+	struct look_on on = { .kind = LOOK_ON_FUTEX, .address = 64, .state = LOOK_LOCK_EVENT };
+	struct stack stack = { .wait = WAIT_BLOCKED + WAIT_LOCK };
+	struct known_wait w;
+
+	known_wait_judge(&stack, &on, frames, ARRAY_SIZE(frames), &w);
+	assert_true(w.condition);
+	on.state = LOOK_LOCK_MUTEX;
+	known_wait_judge(&stack, &on, frames, ARRAY_SIZE(frames), &w);
+	assert_false(w.condition);
+	on.state = LOOK_LOCK_UNKNOWN;
+	known_wait_judge(&stack, &on, frames, ARRAY_SIZE(frames), &w);
+	assert_false(w.condition);
+}
+
 /*
  * A thread that wants the mutex back in pthread_cond_wait waits for a lock, where the operation
  * proves it.
@@ -157,6 +175,7 @@ UNIT_TESTS(known_wait)
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_mutex_of_a_condition),
+		cmocka_unit_test(test_kind_of_a_futex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
