@@ -7,7 +7,9 @@
 #include "consumer/evidence/locks/lock_names.h"
 #include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/report/chain_links.h"
+#include "consumer/report/find_deadlock.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/sampling/wait_objects.h"
 #include "shared/tools/macro.h"
 
 static const struct lock_waits *locks_of(const struct session_result *s)
@@ -91,6 +93,41 @@ void find_locks_pass(struct findings_search *s)
 			     &wanted);
 }
 
+/* Returns the row of a wait for a lock outside of the deadlock with the most time, or NULL. */
+static const struct session_wait *find_other_row(const struct findings_search *s)
+{
+	const struct session_waits *waits = &s->summary->waits;
+	const struct session_wait *most = NULL;
+
+	for (size_t i = 0; i < waits->count; i++) {
+		const struct session_wait *row = &waits->rows[i];
+
+		if (row->state == ACCOUNT_LOCK && !row->condition &&
+		    !(row->on && find_deadlock_has(s->session, 0, row->on->address)) &&
+		    (!most || row->weight_ns > most->weight_ns))
+			most = row;
+	}
+	return most;
+}
+
+/* Adds the waits for locks that are not of the deadlock. */
+static void find_other_locks(struct findings_search *s, uint64_t ns,
+			     const struct finding_evidence *e)
+{
+	const struct session_wait *row = find_other_row(s);
+	char says[FINDINGS_SAYS_BYTES];
+	int n;
+
+	if (!row)
+		return;
+	n = snprintf(says, sizeof(says), "its threads waited %.1f s for other locks%s%.200s",
+		     findings_search_seconds(ns), row->fn ? ", most of it in " : "",
+		     row->fn ? row->fn : "");
+	if (row->on)
+		wait_objects_say(row->on, says + n, sizeof(says) - (size_t)n);
+	findings_search_add(s, FINDING_LOCK_WAIT, ns, says, e);
+}
+
 void find_locks(struct findings_search *s)
 {
 	const struct lock_waits *locks = locks_of(s->session);
@@ -100,10 +137,17 @@ void find_locks(struct findings_search *s)
 	char says[FINDINGS_SAYS_BYTES];
 
 	for (size_t i = 0; locks && i < locks->count; i++)
-		if (locks->items[i].pattern && locks->items[i].lock.tgid)
+		if (locks->items[i].pattern && locks->items[i].lock.tgid &&
+		    !find_deadlock_has(s->session, locks->items[i].lock.tgid,
+				       locks->items[i].lock.address))
 			find_lock(s, &locks->items[i], (uint32_t)i + 1,
 				  s->names ? &s->names[i] : NULL);
-	left_ns -= MIN(left_ns, find_locks_contended_ns(s->session));
+	left_ns -= MIN(left_ns,
+		       MAX(find_locks_contended_ns(s->session), find_deadlock_ns(s->session)));
+	if (find_deadlock_ns(s->session)) {
+		find_other_locks(s, left_ns, &e);
+		return;
+	}
 	findings_search_say_place(s, ACCOUNT_LOCK, "for locks", says);
 	findings_search_add_chain(
 		s, FINDING_LOCK_WAIT, left_ns, says, &e,

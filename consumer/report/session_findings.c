@@ -9,6 +9,7 @@
 #include "consumer/evidence/sockets/session_sockets.h"
 #include "consumer/evidence/time/queue_waits.h"
 #include "consumer/report/chain_links.h"
+#include "consumer/report/find_deadlock.h"
 #include "consumer/report/find_disks.h"
 #include "consumer/report/find_locks.h"
 #include "consumer/report/find_memory.h"
@@ -98,6 +99,7 @@ static void sum_waiting(struct findings_search *s)
 		s->part_ns[unsure[i]] = ns * 100 < length_ns * THRESHOLD_UNSURE_PCT ? 0 : ns;
 	}
 	s->part_ns[ACCOUNT_LOCK] = MAX(s->part_ns[ACCOUNT_LOCK], contended);
+	s->part_ns[ACCOUNT_LOCK] = MAX(s->part_ns[ACCOUNT_LOCK], find_deadlock_ns(s->session));
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		s->found.time_ns[FINDINGS_WAITING] += s->part_ns[i];
 	s->found.time_ns[FINDINGS_RUNNING] = time_of(s, ACCOUNT_RUNNING);
@@ -365,6 +367,7 @@ void session_findings_write(const struct session_result *session,
 	    (session->stop_ns - session->start_ns) * THRESHOLD_WAITED_PCT) {
 		pass_waits(&s);
 		find_queue(&s);
+		find_deadlock(&s);
 		find_locks(&s);
 		find_memory(&s);
 		find_disks(&s);

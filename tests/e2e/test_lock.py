@@ -4,7 +4,9 @@
 # tests: bpf/kernel/kernel_cast.h
 # tests: bpf/maps/interrupt.h
 """The signal `lock`: for which locks threads waited and who ended the waits, against what the threads measured."""
+import fcntl
 import json
+import os
 import signal
 import subprocess
 import time
@@ -90,6 +92,43 @@ def test_locks_are_told(t):
           f"{[stack.get('lock') for stack in stacks]}")
     check(end["locks"]["locks"] >= 3 and end["locks"]["waited_ms"] > 3000, f"{end['locks']}")
     check_complete(end, t.load)
+
+
+@pytest.mark.core
+def test_deadlock(t):
+    """Two threads that hold each other's lock: the finding names both, their functions and locks. A waiter for a lock of
+    a file names the process that holds it."""
+    agent = t.agent(rules(rule("locks", cgroup=f"/{t.name}-a", signals=["oncpu", "offcpu", "lock"])), broker=True)
+    file = t.folder / "locked"
+    file.touch()
+    with open(file, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        worker = t.spawn("deadlock", 20, file, cgroup=t.cgroup())
+        agent.wait("watch.start")
+        time.sleep(0.5)
+        asked = agent.call("session.start", {"rule": "locks", "during_ms": 1500})["session"]
+        end = agent.wait("session.end", session=asked, seconds=15)
+    threads = {}
+    for tid in os.listdir(f"/proc/{worker.pid}/task"):
+        with open(f"/proc/{worker.pid}/task/{tid}/comm", encoding="ascii") as stream:
+            threads.setdefault(stream.read().strip(), []).append(int(tid))
+    stacks = {(stack["comm"], stack["on"]["what"]): stack["on"] for stack in agent.find("stack", session=asked)
+              if "on" in stack}
+    for comm, holder in (("transfer", "audit"), ("audit", "transfer"), ("queued", "transfer")):
+        on = stacks[comm, "futex"]
+        check(on["lock"] == "mutex" and on["holder"] == {"tid": threads[holder][0], "comm": holder}, f"{comm}: {on}")
+    on = stacks["locker", "file"]
+    check(on["lock"] == "file" and on["holder"]["pid"] == os.getpid(), f"{on}")
+    first = end["findings"][0]
+    check(first["cause"] == "deadlock" and first["says"].startswith("deadlock of 2 threads: "), f"{end['findings']}")
+    for word in ("move_money()", "check_books()", "lock accounts_lock in deadlock", "lock audit_lock in deadlock",
+                 f"transfer (thread {threads['transfer'][0]})", "; 3 further threads wait for them"):
+        check(word in first["says"], f"{word}: {first['says']}")
+    with open("/proc/self/comm", encoding="ascii") as stream:
+        own = stream.read().strip()
+    others = [one for one in end["findings"] if one["cause"].startswith("lock_")]
+    check(len(others) == 1 and f"locked held by {own} (process {os.getpid()})" in others[0]["says"] and
+          "accounts_lock" not in others[0]["says"], f"{others}")
 
 
 def test_table_is_full(t):

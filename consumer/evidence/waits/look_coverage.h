@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "consumer/evidence/waits/held_waits.h"
 #include "consumer/evidence/waits/wait_scale.h"
 #include "consumer/signals/signals.h"
 
@@ -24,7 +25,8 @@ struct look_coverage {
 	uint64_t calm_ns;
 	/* Scaling of the weights; set before the report is written. */
 	struct wait_scale scale;
-	const char *unscaled; /* why the weights were not scaled: a literal; NULL: they were */
+	struct held_waits held; /* at the end of the session */
+	const char *unscaled;	/* why the weights were not scaled: a literal; NULL: they were */
 };
 
 /* Returns the look coverage of a session's signals, which the session owns; NULL if it has none. */

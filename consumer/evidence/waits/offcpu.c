@@ -98,6 +98,7 @@ static void destroy_offcpu(struct signal *signal)
 
 	offcpu_before_done(&s->before);
 	free_threads(s);
+	held_waits_done(&s->looks.held);
 	stack_table_done(&s->taken.stacks);
 	wait_objects_done(&s->taken.objects);
 	free(s);
@@ -441,6 +442,30 @@ static bool is_settled(const struct signal *signal)
 	return !s->held || s->passed >= s->last_pass;
 }
 
+/* Lists the threads that still wait for a lock with a known holder. */
+static void list_held(struct offcpu *s)
+{
+	struct waiting *w;
+	uint64_t tid;
+
+	idmap_for_each (&s->threads, i, tid, w) {
+		const struct look_on *on =
+			w->over || !w->stack ? NULL
+					     : wait_objects_get(&s->taken.objects, w->stack->on);
+
+		/* The holder of a file's lock is a process. */
+		if (on && wait_objects_is_lock(on) && on->peer_pid && on->state != LOOK_LOCK_FILE)
+			held_waits_add(&s->looks.held,
+				       &(struct held_wait){ .stack = w->stack,
+							    .address = on->kind == LOOK_ON_FUTEX
+									       ? on->address
+									       : 0,
+							    .ns = w->weight_ns,
+							    .tid = (uint32_t)tid,
+							    .holder = on->peer_pid });
+	}
+}
+
 static void close_offcpu(struct signal *signal, const struct signal_host *host,
 			 const struct signal_target *target)
 {
@@ -461,6 +486,7 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 	s->taken.left_out = s->looks.left_out;
 	s->looks.calm_ns = s->before.calm_ns;
 	signal_target_name_cgroups(&s->taken.stacks, host, target);
+	list_held(s);
 	free_threads(s);
 }
 

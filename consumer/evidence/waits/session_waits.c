@@ -170,6 +170,14 @@ static uint8_t state_of(enum resource resource)
 	}
 }
 
+const struct session_wait *session_waits_row(const struct session_waits *s,
+					     const struct stack *stack)
+{
+	uint32_t row = stack->number < s->row_of_space ? s->row_of[stack->number] : 0;
+
+	return row ? &s->rows[row - 1] : NULL;
+}
+
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource)
 {
 	return s->onset_ns[state_of(resource)] + s->state_ns[state_of(resource)];

@@ -77,6 +77,10 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
  */
 void session_waits_count_threads(struct session_waits *s, const struct stack_table *stacks);
 
+/* Returns the row that a stack was added to; NULL: none. */
+const struct session_wait *session_waits_row(const struct session_waits *s,
+					     const struct stack *stack);
+
 /* Returns the time of waits in onset and during that the pressure of `resource` measures. */
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource);
 
