@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "consumer/evidence/cpu/session_neighbours.h"
+#include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/evidence/locks/session_locks.h"
 #include "consumer/evidence/time/session_calls.h"
 #include "consumer/evidence/waits/session_pools.h"
@@ -324,6 +325,9 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 	if (!wakes && stack->wait != WAIT_RUNS) {
 		known_wait_judge(stack, wait_objects_get(&r->signal->taken->objects, stack->on),
 				 named, n, &r->wait);
+		if (r->wait.event && lock_waits_is_handed_on(lock_waits_of(r->session->signals),
+							     stack->tgid, r->wait.on->address))
+			r->wait.condition = false;
 		session_waits_add(&r->summary.waits, stack, &r->wait);
 		pool_places_add(&r->summary.pools, stack, &r->wait,
 				frame_name_quality(stack, named, n, &why) == QUALITY_COMPLETE);

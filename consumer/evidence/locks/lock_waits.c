@@ -28,6 +28,37 @@
 #define CONVOY_MEAN_NS 10000000ull
 #define HOLD_SHARE     2 /* half of the time if all waits were this long */
 
+/* Returns whether the thread is one of those that waited. */
+static bool has_waited(const struct lock_waited *w, uint32_t tid)
+{
+	uint32_t bit = tid % (LOCK_THREAD_WORDS * 64);
+
+	return w->bits[bit / 64] >> (bit % 64) & 1;
+}
+
+bool lock_waits_is_handed_on(const struct lock_waits *waits, uint32_t tgid, uint64_t address)
+{
+	uint64_t all = 0, own = 0;
+
+	for (size_t i = 0; waits && address && i < waits->count; i++) {
+		const struct lock_waited *w = &waits->items[i];
+
+		/* Among so many threads every waker would count as one that waited. */
+		if (w->lock.address != address || w->lock.tgid != tgid || w->threads < 2 ||
+		    w->threads > LOCK_THREAD_WORDS * 64 / 2)
+			continue;
+		for (uint32_t n = 0; n < w->n_wakers; n++) {
+			const struct lock_woken *by = &w->woken[n];
+
+			all += by->waits;
+			if (by->kind == LOCK_WAKER_THREAD && by->tgid == tgid &&
+			    has_waited(w, by->tid))
+				own += by->waits;
+		}
+	}
+	return own && own * 2 >= all;
+}
+
 const char *lock_waits_kind(uint32_t kind)
 {
 	static const char *const names[] = {

@@ -104,6 +104,13 @@ int lock_waits_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_
 		   const struct lock_baseline *before, struct lock_waits *ret_waits);
 
 /*
+ * Returns whether threads that wait for the futex of this process mostly wake each other: then a
+ * lock is handed on among them, whatever kind of futex it is. Work comes from threads that do not
+ * wait for it. `waits` NULL, or a futex that is not among them: false.
+ */
+bool lock_waits_is_handed_on(const struct lock_waits *waits, uint32_t tgid, uint64_t address);
+
+/*
  * Returns the word for a kind ("futex"), for a lock's memory ("heap"), for a waker ("thread"), or
  * for a pattern, which may be NULL.
  */

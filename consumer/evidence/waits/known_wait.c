@@ -112,8 +112,9 @@ void known_wait_judge(const struct stack *stack, const struct look_on *on,
 {
 	*ret_wait = (struct known_wait){ .state = wait_objects_state(stack->wait, on), .on = on };
 	ret_wait->idle = wait_objects_is_idle(stack->wait, on);
-	ret_wait->condition =
+	ret_wait->event =
 		stack->wait == WAIT_BLOCKED + WAIT_LOCK && on && wait_objects_is_event(on);
+	ret_wait->condition = ret_wait->event;
 	find_frames(stack, frames, n, ret_wait);
 	/*
 	 * A thread that waits for a CPU, a disk or memory inside such a function waits for just
@@ -128,6 +129,7 @@ void known_wait_judge(const struct stack *stack, const struct look_on *on,
 			continue;
 		if (row->what == KNOWN_WAIT_CONDITION && is_at_mutex(on, &frames[i]))
 			return;
+		ret_wait->event = false;
 		take_word(ret_wait, row->what);
 		return;
 	}

@@ -26,9 +26,10 @@ enum known_wait_what {
 #define KNOWN_WAIT_CALLERS 3
 
 struct known_wait {
-	uint8_t state;		  /* wait_kind.h: of the stack, or refined by its functions */
-	bool idle;		  /* wait_objects.h, refined by its functions */
-	bool condition;		  /* on a condition variable or another futex that is no lock */
+	uint8_t state;	/* wait_kind.h: of the stack, or refined by its functions */
+	bool idle;	/* wait_objects.h, refined by its functions */
+	bool condition; /* on a condition variable or another futex that is no lock */
+	bool event;	/* `condition` by the kind of the futex alone: its functions have no row */
 	const struct look_on *on; /* the object of the wait; NULL: unknown */
 	const struct named_frame
 		*frame; /* identifies the place in the program where it waits; NULL: no frame */

@@ -375,12 +375,42 @@ static void test_words(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* Peers that wake each other hand a lock on; a producer gives work. */
+static void test_handed_on(void **state)
+{
+	struct lock_waited item = { .lock = a_lock,
+				    .threads = 3,
+				    .bits = { 1ull << 10 | 1ull << 11 | 1ull << 12 },
+				    .n_wakers = 2,
+				    .woken = { { .tid = 11, .tgid = 7, .waits = 5 },
+					       { .tid = 12 + 512, .tgid = 7, .waits = 4 } } };
+	const struct lock_waits waits = { .items = &item, .count = 1 };
+
+	assert_true(lock_waits_is_handed_on(&waits, 7, 0x1000));
+	assert_false(lock_waits_is_handed_on(&waits, 8, 0x1000));
+	assert_false(lock_waits_is_handed_on(&waits, 7, 0x2000));
+	assert_false(lock_waits_is_handed_on(&waits, 7, 0));
+	assert_false(lock_waits_is_handed_on(NULL, 7, 0x1000));
+	item.woken[0].tid = 40; /* it never waits there */
+	assert_false(lock_waits_is_handed_on(&waits, 7, 0x1000));
+	item.woken[0].tid = 11;
+	item.woken[0].kind = LOCK_WAKER_THREAD + 1;
+	assert_false(lock_waits_is_handed_on(&waits, 7, 0x1000));
+	item.woken[0].kind = LOCK_WAKER_THREAD;
+	item.threads = 300;
+	assert_false(lock_waits_is_handed_on(&waits, 7, 0x1000));
+	item.threads = 1;
+	assert_false(lock_waits_is_handed_on(&waits, 7, 0x1000));
+}
+
 UNIT_TESTS(lock_waits)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_difference), EACH(test_open),	    EACH(test_filters),
-		EACH(test_many),       EACH(test_patterns), EACH(test_herd),
-		EACH(test_sweep),      EACH(test_words),    EACH(test_one_longer_wait),
+		EACH(test_difference), EACH(test_handed_on),
+		EACH(test_open),       EACH(test_filters),
+		EACH(test_many),       EACH(test_patterns),
+		EACH(test_herd),       EACH(test_sweep),
+		EACH(test_words),      EACH(test_one_longer_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

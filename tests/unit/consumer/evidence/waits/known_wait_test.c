@@ -138,7 +138,7 @@ static void test_kind_of_a_futex(void **state)
 	struct known_wait w;
 
 	known_wait_judge(&stack, &on, frames, ARRAY_SIZE(frames), &w);
-	assert_true(w.condition);
+	assert_true(w.condition && w.event);
 	on.state = LOOK_LOCK_MUTEX;
 	known_wait_judge(&stack, &on, frames, ARRAY_SIZE(frames), &w);
 	assert_false(w.condition);
