@@ -26,6 +26,8 @@
 
 #define TASK_UNINTERRUPTIBLE 0x00000002u /* in __state */
 
+#define NICE_0_PRIORITY 120 /* static_prio of a thread with nice 0 */
+
 #define TASK_DEAD 0x00000080u /* in __state, as sched_switch passes it: the task's last switch */
 
 /* Bits of psi_flags (include/linux/psi_types.h): in an I/O wait, and in a memory stall. */
@@ -367,6 +369,7 @@ struct task_struct {
  * verifiers refuse plain loads of some of them.
  */
 struct task_struct___look {
+	int static_prio; /* 120 plus its nice value */
 	struct thread_info thread_info;
 	unsigned int __state;
 	int on_cpu;

@@ -80,6 +80,13 @@ static __always_inline __u64 read_switches(const struct task_struct *task)
 	return BPF_CORE_READ(fields, nvcsw) + BPF_CORE_READ(fields, nivcsw);
 }
 
+static __always_inline __s32 read_nice(const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+
+	return BPF_CORE_READ(fields, static_prio) - NICE_0_PRIORITY;
+}
+
 static __always_inline bool is_running(const struct task_struct *task)
 {
 	const struct task_struct___look *fields = (const void *)task;
@@ -356,7 +363,7 @@ static __always_inline void tell_thread(struct seq_file *seq, struct looker *loo
 	}
 	head->flags = l->flags;
 	looker->record.switches = l->switches;
-	looker->record.pad = 0;
+	looker->record.nice = read_nice(task);
 	fill_call(&looker->record, task);
 	look_at_mmap_lock(looker);
 	fill_sample(l, &looker->record, task);

@@ -255,6 +255,32 @@ static bool find_memory_limit(const struct causes_case *c, uint64_t least, char 
 	return true;
 }
 
+/* The limit of the cgroup, or of one above it, refused to begin processes or threads. */
+static bool find_pids_limit(const struct causes_case *c, uint64_t least, char *text)
+{
+	char above[PATH_BYTES], digits[NUMBER_BYTES], refused[NUMBER_BYTES];
+	char which[PATH_BYTES + NUMBER_BYTES + 8];
+	uint64_t limit, forks, ms;
+	enum facts_since since;
+
+	if (!c->facts || !facts_phases_stall(c->facts, FACT_PIDS_EVENTS_MAX, &forks, &ms) ||
+	    forks < least)
+		return false;
+	limit = facts_phases_limit(c->facts, FACT_PIDS_MAX, &since);
+	/* Before 6.10 the event is counted here also if the limit is that of a cgroup above. */
+	if (limit == FACTS_NO_LIMIT)
+		snprintf(which, sizeof(which), " of a cgroup above");
+	else
+		snprintf(which, sizeof(which), " of %s%s", group_digits(limit, digits),
+			 name_above(c, FACTS_PIDS, above));
+	snprintf(
+		text, CAUSES_TEXT_BYTES,
+		"limit%s for processes and threads (pids.max) reached: %s fork%s refused in %.1f s%s",
+		which, group_digits(forks, refused), forks == 1 ? "" : "s", seconds_of_ms(ms),
+		limit == FACTS_NO_LIMIT ? "" : say_since(since));
+	return true;
+}
+
 /* A cgroup's use of a device during, for one kind of requests. */
 struct use {
 	const struct facts_device *device;

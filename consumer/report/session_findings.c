@@ -8,6 +8,7 @@
 #include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/evidence/sockets/session_sockets.h"
 #include "consumer/evidence/time/queue_waits.h"
+#include "consumer/evidence/waits/look_coverage.h"
 #include "consumer/report/chain_links.h"
 #include "consumer/report/find_deadlock.h"
 #include "consumer/report/find_disks.h"
@@ -129,6 +130,44 @@ static void add_queue(struct findings_search *s, enum finding_cause cause, uint6
 	findings_search_add(s, cause, ns + more_ns, text, evidence);
 }
 
+/*
+ * Returns whether the threads gave way because of their nice value: half of their sampled waits for
+ * a CPU were at a positive one. Sets *ret_nice to the one with the most time.
+ */
+static bool is_niced(const struct findings_search *s, int *ret_nice)
+{
+	const struct look_coverage *looks = look_coverage_of(s->session->signals);
+	uint64_t all_ns = 0, niced_ns = 0, most_ns = 0;
+
+	for (int i = 0; looks && i < LOOK_NICES; i++) {
+		all_ns += looks->queue_ns[i];
+		if (i <= -LOOK_NICE_LEAST)
+			continue;
+		niced_ns += looks->queue_ns[i];
+		if (looks->queue_ns[i] > most_ns) {
+			most_ns = looks->queue_ns[i];
+			*ret_nice = i + LOOK_NICE_LEAST;
+		}
+	}
+	return niced_ns && niced_ns * 2 >= all_ns;
+}
+
+/* Adds that others had the CPUs: with the own nice value, where the threads gave way by it. */
+static void add_behind_others(struct findings_search *s, uint64_t ns, const char *says,
+			      const struct finding_evidence *evidence)
+{
+	char text[FINDINGS_SAYS_BYTES];
+	int nice;
+
+	if (!is_niced(s, &nice)) {
+		add_queue(s, FINDING_CPU_NEIGHBOUR, ns, says, evidence);
+		return;
+	}
+	snprintf(text, sizeof(text), "its threads run at nice %d: %.*s", nice,
+		 FINDINGS_SAYS_BYTES - 64, says);
+	add_queue(s, FINDING_CPU_PRIORITY, ns, text, evidence);
+}
+
 static uint64_t find_quota(struct findings_search *s, uint64_t left_ns)
 {
 	const struct finding_evidence e = { "facts", NULL, "source", "cpu", 0 };
@@ -162,7 +201,7 @@ static uint64_t find_neighbour(struct findings_search *s, const struct queue_wai
 		snprintf(e.value, sizeof(e.value), "%s", most->row.path);
 	}
 	if (q->blame.count)
-		add_queue(s, FINDING_CPU_NEIGHBOUR, ns, says, &e);
+		add_behind_others(s, ns, says, &e);
 	return ns;
 }
 
@@ -193,7 +232,7 @@ static void find_by_ticks(struct findings_search *s, uint64_t left_ns)
 	char says[CAUSES_TEXT_BYTES];
 
 	if (session_facts_say(s->session, CAUSE_ID_neighbour, says))
-		add_queue(s, FINDING_CPU_NEIGHBOUR, left_ns, says, &e);
+		add_behind_others(s, left_ns, says, &e);
 }
 
 static void find_queue(struct findings_search *s)
@@ -343,6 +382,17 @@ static void pass_waits(struct findings_search *s)
 		findings_search_pass(s, parts[i], s->part_ns[parts[i]], NULL);
 }
 
+/* A fork that fails makes no thread wait: the state counts for the whole session. */
+static void find_pids(struct findings_search *s)
+{
+	const struct finding_evidence e = { "facts", NULL, "source", "pids", 0 };
+	char says[CAUSES_TEXT_BYTES];
+
+	if (session_facts_say(s->session, CAUSE_ID_pids_limit, says))
+		findings_search_add(s, FINDING_PIDS_LIMIT, s->found.time_ns[FINDINGS_SESSION], says,
+				    &e);
+}
+
 void session_findings_write(const struct session_result *session,
 			    const struct session_digest *summary,
 			    const struct lock_release *releases, const struct lock_name *names,
@@ -378,5 +428,6 @@ void session_findings_write(const struct session_result *session,
 	find_function(&s, find_garbage(&s));
 	find_pools_starved(&s);
 	find_sockets_clients(&s);
+	find_pids(&s);
 	findings_write(&s.found, w);
 }

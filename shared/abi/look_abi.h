@@ -43,6 +43,10 @@ struct look_head {
 
 #define LOOK_NO_SYSCALL (-1)
 
+#define LOOK_NICE_LEAST (-20)
+#define LOOK_NICE_MOST	19
+#define LOOK_NICES	40
+
 enum look_on_kind {
 	LOOK_ON_NOTHING, /* the object is not known */
 	LOOK_ON_FILE,	 /* a regular file, directory or block device */
@@ -188,7 +192,7 @@ struct look_record {
 	struct look_head head;
 	__u64 switches; /* context switches of the thread: unchanged while it has not run */
 	__s32 syscall;	/* its number on this machine; LOOK_NO_SYSCALL: none, or one of 32 bits */
-	__u32 pad;
+	__s32 nice;	/* of the thread: -20 to 19 */
 	struct look_on on; /* by the rows of shared/abi/wait_on.def */
 	struct sample sample;
 };

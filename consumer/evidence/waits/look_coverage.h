@@ -25,8 +25,9 @@ struct look_coverage {
 	uint64_t calm_ns;
 	/* Scaling of the weights; set before the report is written. */
 	struct wait_scale scale;
-	struct held_waits held; /* at the end of the session */
-	const char *unscaled;	/* why the weights were not scaled: a literal; NULL: they were */
+	uint64_t queue_ns[LOOK_NICES]; /* sampled waits for a CPU, by nice value from -20 */
+	struct held_waits held;	       /* at the end of the session */
+	const char *unscaled; /* why the weights were not scaled: a literal; NULL: they were */
 };
 
 /* Returns the look coverage of a session's signals, which the session owns; NULL if it has none. */

@@ -42,8 +42,9 @@ struct waiting {
 	uint8_t part;		    /* enum account_part, of `pool` */
 	uint8_t state;		    /* as in struct stack */
 	uint8_t why;		    /* reason for a missing stack: enum drop */
-	bool filtered;		    /* of another process: not in the ledger */
-	bool over;		    /* not found since: the wait is over */
+	int8_t nice;
+	bool filtered; /* of another process: not in the ledger */
+	bool over;     /* not found since: the wait is over */
 };
 
 struct offcpu {
@@ -135,9 +136,18 @@ static uint64_t clip_ns(const struct signal_target *target, uint64_t ns)
 	return target->stop_ns ? MIN(ns, target->stop_ns) : ns;
 }
 
-/* Adds to the wait the time since it was last seen. */
-static void give_time(const struct signal_target *target, struct waiting *w, uint64_t ns)
+/* Counts time that a thread waited for a CPU by its nice value. */
+static void note_nice(struct offcpu *s, const struct waiting *w, uint64_t ns)
 {
+	if (w->state == WAIT_FOR_CPU && w->stack)
+		s->looks.queue_ns[w->nice - LOOK_NICE_LEAST] += ns;
+}
+
+/* Adds to the wait the time since it was last seen. */
+static void give_time(struct offcpu *s, const struct signal_target *target, struct waiting *w,
+		      uint64_t ns)
+{
+	note_nice(s, w, ns);
 	timeline_add(target->timeline, w->pool, w->part, w->seen_ns, w->seen_ns + ns);
 	w->weight_ns += ns;
 	if (w->stack)
@@ -237,12 +247,13 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 	bool replaces = goes_on && w->state == seen->sample->wait;
 
 	if (!w->over && !replaces)
-		give_time(target, w, ns / 2);
+		give_time(s, target, w, ns / 2);
 	if (w->over)
 		s->over--;
 	w->over = false;
 	w->switches = seen->record->switches;
 	w->state = seen->sample->wait;
+	w->nice = (int8_t)MAX(MIN(seen->record->nice, LOOK_NICE_MOST), LOOK_NICE_LEAST);
 	w->pool = NULL;
 	if (!take_attempt(s, target, w, seen->sample)) {
 		w->stack = NULL;
@@ -254,9 +265,11 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 		     now_ns - (replaces || first ? ns : ns - ns / 2), now_ns);
 	if (replaces) {
 		replace_stack(s, w, seen, ns);
+		note_nice(s, w, ns);
 		return;
 	}
 	put_stack(s, w, seen, first ? ns : ns - ns / 2);
+	note_nice(s, w, first ? ns : ns - ns / 2);
 	w->looks = 1;
 }
 
@@ -276,7 +289,7 @@ static void take_as_before(struct offcpu *s, const struct signal_target *target,
 		w->over = false;
 		s->over--;
 	}
-	give_time(target, w, now_ns - MIN(now_ns, w->seen_ns));
+	give_time(s, target, w, now_ns - MIN(now_ns, w->seen_ns));
 	if (!w->stack) {
 		ledger_of(s)->lost[w->why]++;
 		return;
@@ -354,7 +367,7 @@ static void end_waits(struct offcpu *s, const struct signal_target *target,
 		if (!pass->cut) {
 			uint64_t half_ns = (now_ns - MIN(now_ns, w->seen_ns)) / 2;
 
-			give_time(target, w, half_ns);
+			give_time(s, target, w, half_ns);
 			w->seen_ns += half_ns;
 			w->over = true;
 			s->over++;

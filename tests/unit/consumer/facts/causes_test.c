@@ -248,6 +248,27 @@ static void test_memory_limit(void **state)
 	says(&c, NULL);
 }
 
+static void test_pids_limit(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_case c = { .facts = &p, .trigger = CAUSES_OTHER };
+
+	read_all(&p, FACTS_FILE_V2_PIDS_EVENTS, "max 3\n", "max 3\n", "max 7\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_PIDS_MAX, "24\n");
+	says(&c,
+	     "limit of 24 for processes and threads (pids.max) reached: 4 forks refused in 3.5 s");
+	c.trigger = CAUSES_IO;
+	says(&c,
+	     "limit of 24 for processes and threads (pids.max) reached: 4 forks refused in 3.5 s");
+	facts_testing_set(&p.at[FACTS_TRIGGER], FACT_PIDS_MAX, FACTS_NO_LIMIT);
+	says(&c,
+	     "limit of a cgroup above for processes and threads (pids.max) reached: 4 forks refused "
+	     "in 3.5 s");
+	/* None was refused since the onset. */
+	facts_testing_set(&p.at[FACTS_END], FACT_PIDS_EVENTS_MAX, 3);
+	says(&c, NULL);
+}
+
 static void test_limits_that_change(void **state)
 {
 	struct facts_phases p = {};
@@ -341,6 +362,7 @@ UNIT_TESTS(causes)
 		cmocka_unit_test(test_neighbour),
 		cmocka_unit_test(test_own_demand),
 		cmocka_unit_test(test_memory_limit),
+		cmocka_unit_test(test_pids_limit),
 		cmocka_unit_test(test_memory_limit_of_io),
 		cmocka_unit_test(test_disk_limit),
 		cmocka_unit_test(test_disk),

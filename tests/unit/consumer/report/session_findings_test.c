@@ -10,6 +10,7 @@
 #include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/evidence/time/queue_waits.h"
 #include "consumer/evidence/time/thread_pools.h"
+#include "consumer/evidence/waits/look_coverage.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
@@ -147,6 +148,43 @@ static void test_queue(void **state)
 	json_object_put(all);
 	s->signals[SIGNAL_RUNQ]->evidence = NULL;
 	session_result_free(s);
+}
+
+/* Threads with a positive nice value gave way by it: that is the cause, not the neighbour. */
+static void test_nice(void **state)
+{
+	static const struct {
+		uint64_t plain_ns, niced_ns;
+		const char *cause, *says;
+	} rows[] = {
+		{ 10, 20, "cpu_priority",
+		  "its threads run at nice 19: its threads waited 1.0 s for" },
+		{ 30, 20, "cpu_neighbour", "its threads waited 1.0 s for" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		static char path[] = "/batch.slice";
+		struct queue_blamed blamed = { .row = { .cgroup_id = 9, .path = path },
+					       .ns = NSEC_PER_SEC };
+		struct queue_waits q = { .blame = { .items = &blamed, .count = 1 } };
+		struct session_result *s = new_session();
+		struct thread_pool *sum = &q.pools.all;
+		struct look_coverage *looks;
+		json_object *all, *end;
+
+		sum->wall_ns = 4 * NSEC_PER_SEC;
+		sum->part_ns[ACCOUNT_QUEUE] = sum->queue.behind_ns[QUEUE_OTHERS] = NSEC_PER_SEC;
+		new_signal(s, SIGNAL_RUNQ)->evidence = &q;
+		looks = new_signal(s, SIGNAL_OFFCPU)->evidence;
+		looks->queue_ns[0 - LOOK_NICE_LEAST] = rows[i].plain_ns;
+		looks->queue_ns[19 - LOOK_NICE_LEAST] = rows[i].niced_ns;
+		end = end_of(s, &all);
+		assert_string_equal(get(first_of(end), "cause"), rows[i].cause);
+		assert_memory_equal(get(first_of(end), "says"), rows[i].says, strlen(rows[i].says));
+		json_object_put(all);
+		s->signals[SIGNAL_RUNQ]->evidence = NULL;
+		session_result_free(s);
+	}
 }
 
 /* In a session of some processes, other ones of the cgroup are not the process itself. */
@@ -294,7 +332,7 @@ UNIT_TESTS(session_findings)
 	const struct CMUnitTest tests[] = {
 		EACH(test_unknown),	    EACH(test_chain), EACH(test_queue),
 		EACH(test_nothing_unusual), EACH(test_late),  EACH(test_queue_by_process),
-		EACH(test_halts),
+		EACH(test_halts),	    EACH(test_nice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
