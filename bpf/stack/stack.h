@@ -19,6 +19,12 @@
 #define USER_ID_BYTES	   (STACK_FRAMES * sizeof(struct frame_build_id))
 
 _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id), "frame layout");
+_Static_assert(__builtin_offsetof(struct frame_build_id, build_id) ==
+		       __builtin_offsetof(struct bpf_stack_build_id, build_id),
+	       "frame layout");
+_Static_assert(__builtin_offsetof(struct frame_build_id, offset_or_ip) ==
+		       __builtin_offsetof(struct bpf_stack_build_id, offset),
+	       "frame layout");
 
 #define KERNEL_STACK_WORDS 64 /* words read at once */
 
