@@ -19,6 +19,7 @@
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 #include "shared/abi/abi.h"
+#include "shared/abi/abi_hash.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/cpus.h"
@@ -344,9 +345,7 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 	struct abi_header h = {
 		.magic = ABI_MAGIC,
 		.version = ABI_VERSION,
-#define ABI_SIZE(name, type) .name##_bytes = sizeof(struct type),
-#include "shared/abi/abi_sizes.def"
-#undef ABI_SIZE
+		.hash = ABI_HASH,
 		.hz = (uint32_t)o->hz,
 		.slots = (uint32_t)o->watches,
 		.rules = (uint32_t)o->rules,

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "shared/abi/abi_hash.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
@@ -69,18 +70,6 @@ static const struct {
 	{ "account_threads", offsetof(struct pinned_maps, account_threads_path) },
 	{ "lock_waits", offsetof(struct pinned_maps, lock_waits_path) },
 	{ "sockets", offsetof(struct pinned_maps, sockets_path) },
-};
-
-/* Sizes that both sides must agree on. */
-static const struct {
-	const char *name;
-	size_t offset;
-	uint32_t bytes;
-} size_rows[] = {
-#define ABI_SIZE(name, type) \
-	{ #type, offsetof(struct abi_header, name##_bytes), sizeof(struct type) },
-#include "shared/abi/abi_sizes.def"
-#undef ABI_SIZE
 };
 
 /* The maps of pins.def, in the order of enum pinned_map. */
@@ -166,21 +155,12 @@ static int check_abi(const char *dir, int fd, struct abi_header *ret_abi)
 		return -errno;
 	if (info.value_size > sizeof(value) || bpf_map_lookup_elem(fd, &zero, &value) < 0)
 		return -EPROTO;
-	if (value.abi.magic != ABI_MAGIC || value.abi.version != ABI_VERSION) {
-		log_error("%s/abi: loaded by another version (ABI %u, this consumer is %u); run "
-			  "`trocar-loader load --replace` of this version",
-			  dir, value.abi.version, ABI_VERSION);
-		return -EPROTO;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(size_rows); i++) {
-		uint32_t bytes;
-
-		memcpy(&bytes, value.room + size_rows[i].offset, sizeof(bytes));
-		if (bytes == size_rows[i].bytes)
-			continue;
-		log_error("%s/abi: struct %s has %u bytes there and %u here; loader and consumer "
-			  "are of different builds",
-			  dir, size_rows[i].name, bytes, size_rows[i].bytes);
+	if (value.abi.magic != ABI_MAGIC || value.abi.version != ABI_VERSION ||
+	    value.abi.hash != ABI_HASH) {
+		log_error(
+			"%s/abi: loaded by another version (ABI %u-%08x, this consumer is %u-%08x); "
+			"run `trocar-loader load --replace` of this version",
+			dir, value.abi.version, value.abi.hash, ABI_VERSION, ABI_HASH);
 		return -EPROTO;
 	}
 	*ret_abi = value.abi;

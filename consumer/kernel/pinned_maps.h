@@ -49,8 +49,8 @@ struct pinned_maps {
 };
 
 /*
- * Opens every pin in `dir` and checks magic, version and struct sizes. On failure logs one line
- * with the fault and the remedy, and leaves nothing open. 0; -EPROTO (other version); -ENOENT (not
+ * Opens every pin in `dir` and checks magic, version and hash. On failure logs one line with the
+ * fault and the remedy, and leaves nothing open. 0; -EPROTO (other version or build); -ENOENT (not
  * loaded); -EACCES (not in the group); -errno.
  */
 int pinned_maps_open(const char *dir, struct pinned_maps *ret_pins);

@@ -9,6 +9,7 @@
 
 #include "loader/bpffs/bpfdir.h"
 #include "loader/bpffs/pin_abi.h"
+#include "shared/abi/abi_hash.h"
 #include "shared/rules/rules.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -114,7 +115,7 @@ int broker_tables_open(const char *dir, struct broker_tables *ret_tables)
 	r = pin_abi_read(dir, &abi);
 	if (r < 0)
 		return r;
-	if (abi.magic != ABI_MAGIC || abi.version != ABI_VERSION)
+	if (abi.magic != ABI_MAGIC || abi.version != ABI_VERSION || abi.hash != ABI_HASH)
 		return -EPROTO;
 	r = open_pins(dir, &tables);
 	if (r < 0)

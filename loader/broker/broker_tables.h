@@ -34,8 +34,8 @@ struct broker_tables {
 		.sampler_fd = -1, .watches_fd = -1, .targets_fd = -1, .scope_fd = -1 })
 
 /*
- * Opens the set that is pinned in `dir`. -ENOENT: nothing is loaded; -EPROTO: another version
- * loaded it; else the error of bpf(2) or mmap(2). On failure nothing is open.
+ * Opens the set that is pinned in `dir`. -ENOENT: nothing is loaded; -EPROTO: another version or
+ * build loaded it; else the error of bpf(2) or mmap(2). On failure nothing is open.
  */
 int broker_tables_open(const char *dir, struct broker_tables *ret_tables);
 void broker_tables_close(struct broker_tables *tables);

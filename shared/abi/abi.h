@@ -4,9 +4,10 @@
  *
  * bpf/ may include from shared/ only this file, the files next to it, and the .def tables that they
  * include. All structs have a fixed size, natural alignment and no implicit padding. A change of
- * any struct raises ABI_VERSION. The map `abi` holds the sizes, so that a consumer of another build
- * refuses to run. Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns); only `start_ns` is a
- * time of the boot-time clock (task_struct.start_boottime).
+ * any struct raises ABI_VERSION, the number that messages name. The map `abi` also holds a hash of
+ * these files (shared/abi/hash), so that a consumer of another build refuses to run. Times are
+ * CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns); only `start_ns` is a time of the boot-time clock
+ * (task_struct.start_boottime).
  */
 #ifndef TROCAR_SHARED_ABI_ABI_H
 #define TROCAR_SHARED_ABI_ABI_H
@@ -17,7 +18,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 27u
+#define ABI_VERSION 28u
 #define COMM_BYTES  16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
 	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
@@ -64,11 +65,9 @@ enum drop {
 
 /* The element of the map `abi`. The loader writes it once. */
 struct abi_header {
-	__u64 magic;   /* ABI_MAGIC */
-	__u32 version; /* ABI_VERSION */
-#define ABI_SIZE(name, type) __u32 name##_bytes;
-#include "shared/abi/abi_sizes.def"
-#undef ABI_SIZE
+	__u64 magic;	      /* ABI_MAGIC */
+	__u32 version;	      /* ABI_VERSION */
+	__u32 hash;	      /* ABI_HASH of the loader's build */
 	__u32 hz;	      /* rate of the sampling events */
 	__u32 slots;	      /* entries of `slots` and `counters` */
 	__u32 rules;	      /* entries of each rules trie */
