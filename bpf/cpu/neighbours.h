@@ -21,23 +21,13 @@
 #include "bpf/watch/watch_lookup.h"
 
 /* Preallocated: the sampler inserts in interrupt context. The consumer empties it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, NEIGHBOURS_MAX);
-	__type(key, __u64);
-	__type(value, struct neighbour);
-} neighbours SEC(".maps");
+MAP(HASH, neighbours, __u64, struct neighbour, NEIGHBOURS_MAX);
 
 /*
  * The same times by CPU, to show which cgroups used the CPUs that a cgroup ran on. It has the same
  * keys.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, NEIGHBOURS_MAX);
-	__type(key, __u64);
-	__type(value, __u64);
-} neighbour_cpus SEC(".maps");
+MAP(PERCPU_HASH, neighbour_cpus, __u64, __u64, NEIGHBOURS_MAX);
 
 /* A cgroup that finds no space in this map has no entry in `neighbours` either. */
 static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)

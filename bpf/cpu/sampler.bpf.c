@@ -32,20 +32,10 @@ _Static_assert(DROP_STALE < SLOT_LOST_REASONS && DROP_STACK_USER < SLOT_LOST_REA
 	       "a drop reason has no counter");
 _Static_assert(UNWIND_END_COUNT_ <= UNWIND_STOP_REASONS, "an end of a walk has no counter");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, PHASES);
-	__type(key, __u32);
-	__type(value, __u32);
-} phases SEC(".maps");
+MAP(PERCPU_ARRAY, phases, __u32, __u32, PHASES);
 
 /* 1 from the wake-up at control.wake_bytes until the ring again holds less than that. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} sample_wake SEC(".maps");
+MAP(ARRAY, sample_wake, __u32, __u32, 1);
 
 /* The data about a tick that is known before the sample is taken. */
 struct tick {

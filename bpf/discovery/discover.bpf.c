@@ -45,12 +45,8 @@ struct unmatched_name {
 	__u64 pad; /* fills 32 bytes, so that an entry is in one cache line */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, ASKER_COUNT_ << UNMATCHED_NAMES_BITS);
-	__type(key, __u32);
-	__type(value, struct unmatched_name);
-} unmatched_names SEC(".maps");
+MAP(PERCPU_ARRAY, unmatched_names, __u32, struct unmatched_name,
+    ASKER_COUNT_ << UNMATCHED_NAMES_BITS);
 
 /* Returns the rule for `name` in the active tries, or NULL. */
 static __always_inline struct rule_value *find_rule(const struct task_name *name,

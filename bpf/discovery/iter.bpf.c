@@ -52,12 +52,7 @@ union reader_scratch {
  * Iterators are preemptible, and another reader may then run on the same CPU: a per-CPU scratch
  * would mix the paths of two processes. So each reading thread has its own element.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, union reader_scratch);
-} readers SEC(".maps");
+TASK_MAP(readers, union reader_scratch);
 
 extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
 				 __u64 address) __weak __ksym;

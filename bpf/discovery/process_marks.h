@@ -18,12 +18,7 @@
  */
 #define PROCESS_IDS (4u << 20)
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PROCESS_IDS / 64);
-	__type(key, __u32);
-	__type(value, __u64);
-} process_marks __weak SEC(".maps");
+__weak MAP(ARRAY, process_marks, __u32, __u64, PROCESS_IDS / 64);
 
 static __always_inline __u64 *find_mark_word(__u32 tgid)
 {

@@ -32,28 +32,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define BIOS_BEFORE 16 /* bios that may precede the one of the request */
 
 /* Both maps are empty and take no memory outside sessions. The consumer empties them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, BLOCK_OPEN_MAX);
-	__type(key, __u64);
-	__type(value, struct block_request);
-} block_open SEC(".maps");
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, block_open, __u64, struct block_request, BLOCK_OPEN_MAX);
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, block_sums, struct block_key, struct block_sums, BLOCK_SUMS_MAX);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, BLOCK_SUMS_MAX);
-	__type(key, struct block_key);
-	__type(value, struct block_sums);
-} block_sums SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT + 1);
-	__type(key, __u32);
-	__type(value, struct slot_block);
-} block_losses SEC(".maps");
+MAP(PERCPU_ARRAY, block_losses, __u32, struct slot_block, SLOTS_DEFAULT + 1);
 
 static const struct block_sums no_sums;
 

@@ -30,21 +30,10 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Empty, without memory, outside sessions, as `accounts`. The consumer empties it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, LOCKS_DEFAULT);
-	__type(key, struct lock_key);
-	__type(value, struct lock_sums);
-} locks SEC(".maps");
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, locks, struct lock_key, struct lock_sums, LOCKS_DEFAULT);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, LOCK_WAKERS);
-	__type(key, struct lock_waker_key);
-	__type(value, struct lock_waker);
-} lock_wakers SEC(".maps");
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, lock_wakers, struct lock_waker_key, struct lock_waker,
+	  LOCK_WAKERS);
 
 static const struct lock_sums no_waits;
 static const struct lock_waker no_waker;

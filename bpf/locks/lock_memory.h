@@ -27,12 +27,7 @@
  * Too large for the BPF stack. A wake-up may interrupt a pass of `lock_waits` and overwrite the
  * node: then the pass finds no mapping of its process in it.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct vma_node);
-} lock_memory_node __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, lock_memory_node, __u32, struct vma_node, 1);
 
 /* The addresses that decide whether a lock is in a thread's own memory. */
 struct lock_thread {

@@ -11,12 +11,7 @@
 #include "bpf/stack/stack.h"
 #include "bpf/watch/watch_lookup.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct slot_locks);
-} lock_losses SEC(".maps");
+MAP(PERCPU_ARRAY, lock_losses, __u32, struct slot_locks, SLOTS_DEFAULT);
 
 #define LOCK_STACK_FRAMES_BYTES (KERNEL_STACK_BYTES + USER_RAW_BYTES)
 

@@ -30,13 +30,7 @@
 #define TASK_WAKEKILL	   0x00000100u
 
 /* Empty, without memory, outside sessions. The consumer empties it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, LONG_WAITS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct long_wait);
-} long_waits SEC(".maps");
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, long_waits, __u32, struct long_wait, LONG_WAITS_DEFAULT);
 
 /* The number of the next wait. */
 static __u32 long_wait_number;

@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel/kernel.h"
+#include "bpf/maps/map_macros.h"
 #include "shared/abi/abi.h"
 
 /* Private: the choice, stored with the thread that reads the iterator. */
@@ -23,12 +24,7 @@ struct memory_thread {
 	__u32 pad;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct memory_thread);
-} memory_threads SEC(".maps");
+TASK_MAP(memory_threads, struct memory_thread);
 
 /*
  * Returns true for the first thread that the pass `session_id` offers for this choice. An iterator

@@ -17,6 +17,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/maps/map_macros.h"
 #include "shared/abi/abi.h"
 
 #define PAGE_TABLE_LEVELS 5
@@ -40,12 +41,7 @@ struct page_layout {
 };
 
 /* Private. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct page_layout);
-} page_layout __weak SEC(".maps");
+__weak MAP(ARRAY, page_layout, __u32, struct page_layout, 1);
 
 /*
  * Returns the kernel address of the byte that the page tables at `table` map at `address`; 0 if it

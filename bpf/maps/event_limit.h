@@ -32,12 +32,7 @@ struct limit {
  * Private. An evicted subject starts a new second early. An owner with so many subjects that they
  * evict each other is held by its quota.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct limit_key);
-	__type(value, struct limit);
-} limits __weak SEC(".maps");
+__weak MAP(LRU_HASH, limits, struct limit_key, struct limit, 4096);
 
 /*
  * Returns true if the subject may have one more event in this second; else counts the event as
@@ -89,12 +84,7 @@ struct quota {
 };
 
 /* Private. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct quota_key);
-	__type(value, struct quota);
-} quotas __weak SEC(".maps");
+__weak MAP(LRU_HASH, quotas, struct quota_key, struct quota, 1024);
 
 static __always_inline bool charge_quota(const struct quota_key *key, __u64 bytes, __u64 max)
 {

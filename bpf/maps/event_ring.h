@@ -20,12 +20,7 @@
  * Private: when the events ring last woke the consumer. A race costs one more wake-up and loses no
  * event.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} event_wake __weak SEC(".maps");
+__weak MAP(ARRAY, event_wake, __u32, __u64, 1);
 
 static __always_inline __u64 event_ring_wake_flag(__u64 now)
 {

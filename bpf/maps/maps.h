@@ -12,6 +12,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/maps/map_macros.h"
 #include "shared/abi/abi.h"
 
 #define SLOTS_DEFAULT	1024
@@ -39,156 +40,56 @@
 #define READ_ORDERED(x) __sync_fetch_and_add((__typeof__(+(x)) *)&(x), 0)
 #endif
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct abi_header);
-} abi __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct control);
-} control __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SLOTS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct slot);
-} slots __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct slot_counters);
-} counters __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct slot_switches);
-} switches __weak SEC(".maps");
+__weak MAP(ARRAY, abi, __u32, struct abi_header, 1);
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, control, __u32, struct control, 1);
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, slots, __u32, struct slot, SLOTS_DEFAULT);
+__weak MAP(PERCPU_ARRAY, counters, __u32, struct slot_counters, SLOTS_DEFAULT);
+__weak MAP(PERCPU_ARRAY, switches, __u32, struct slot_switches, SLOTS_DEFAULT);
 
 /* No program uses it: the broker counts in it and the consumer reads it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct broker_counts);
-} broker __weak SEC(".maps");
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, broker, __u32, struct broker_counts, 1);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct totals);
-} totals __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, totals, __u32, struct totals, 1);
 
 /*
  * Preallocated: the sampler reads it in interrupt context, and a miss must cost no more than one
  * bucket.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SLOTS_DEFAULT *WATCH_ENTRIES);
-	__type(key, __u64);
-	__type(value, struct watch_entry);
-} watches __weak SEC(".maps");
+__weak MAP(HASH, watches, __u64, struct watch_entry, (SLOTS_DEFAULT * WATCH_ENTRIES));
 
 /* Preallocated: the sampler inserts in interrupt context. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, TARGETS_DEFAULT);
-	__type(key, struct process_key);
-	__type(value, struct target);
-} targets __weak SEC(".maps");
+__weak MAP(HASH, targets, struct process_key, struct target, TARGETS_DEFAULT);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, RULES_DEFAULT);
-	__type(key, struct comm_key);
-	__type(value, struct rule_value);
-} rules_a __weak SEC(".maps"), rules_b __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, RULES_DEFAULT);
-	__type(key, struct cgroup_key);
-	__type(value, struct rule_value);
-} cgroups_a __weak SEC(".maps"), cgroups_b __weak SEC(".maps");
+__weak MAP_FLAGS(LPM_TRIE, BPF_F_NO_PREALLOC, rules_a, struct comm_key, struct rule_value,
+		 RULES_DEFAULT);
+__weak __typeof__(rules_a) rules_b SEC(".maps");
+__weak MAP_FLAGS(LPM_TRIE, BPF_F_NO_PREALLOC, cgroups_a, struct cgroup_key, struct rule_value,
+		 RULES_DEFAULT);
+__weak __typeof__(cgroups_a) cgroups_b SEC(".maps");
 
 /* The cgroup prefixes of the loader's --scope (scope.h). The consumer may only read them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, SCOPE_PREFIXES);
-	__type(key, struct cgroup_key);
-	__type(value, __u32);
-} scope __weak SEC(".maps");
+__weak MAP_FLAGS(LPM_TRIE, BPF_F_NO_PREALLOC, scope, struct cgroup_key, __u32, SCOPE_PREFIXES);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096 * 1024);
-} samples __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 256 * 1024);
-} events __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 * 1024);
-} errors __weak SEC(".maps");
+__weak RING_MAP(samples, 4096 * 1024);
+__weak RING_MAP(events, 256 * 1024);
+__weak RING_MAP(errors, 64 * 1024);
 
 /* The executable ranges of each process (unwind_walk.h). The consumer may only read them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TABLES_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct unwind_ranges);
-} unwind_ranges __weak SEC(".maps");
+__weak MAP(ARRAY, unwind_ranges, __u32, struct unwind_ranges, TABLES_DEFAULT);
 
 /* The file mapped in each range of each process. The consumer writes it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, TABLES_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct unwind_process);
-} unwind_process __weak SEC(".maps");
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, unwind_process, __u32, struct unwind_process,
+		 TABLES_DEFAULT);
 
 /* The mappings that the consumer asks `ranges` to add to a table. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_claims);
-} unwind_claims __weak SEC(".maps");
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, unwind_claims, __u32, struct unwind_claims, 1);
 
 /*
  * The processes with mappings that one pass of `vmas` lists, by process id. Used only on kernels
  * where the programs have to walk the mappings. Not preallocated, so it takes no memory on other
  * kernels.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ASKED_MAX);
-	__type(key, __u32);
-	__type(value, struct asked_process);
-} asked __weak SEC(".maps");
+__weak MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, asked, __u32, struct asked_process, ASKED_MAX);
 
 /* Private: when an error kind was last reported on this CPU, and the number suppressed since. */
 struct error_limit {
@@ -199,12 +100,7 @@ struct error_limit {
 
 #define ERROR_KINDS 8
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, ERROR_KINDS);
-	__type(key, __u32);
-	__type(value, struct error_limit);
-} error_limits __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, error_limits, __u32, struct error_limit, ERROR_KINDS);
 
 /* Returns the control words. NULL only for the verifier: element 0 of an array always exists. */
 static __always_inline struct control *control_get(void)

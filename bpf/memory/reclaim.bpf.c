@@ -37,28 +37,12 @@ const volatile __u32 dirty_pause_at = 0;
 #define SOON_NS 1000000
 
 /* Both maps are empty and take no memory outside sessions. The consumer empties them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, RECLAIM_OPEN_MAX);
-	__type(key, struct reclaim_open_key);
-	__type(value, struct reclaim_open);
-} reclaim_open SEC(".maps");
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, reclaim_open, struct reclaim_open_key, struct reclaim_open,
+	  RECLAIM_OPEN_MAX);
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, reclaim_sums, struct reclaim_key, struct reclaim_sums,
+	  RECLAIM_SUMS_MAX);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, RECLAIM_SUMS_MAX);
-	__type(key, struct reclaim_key);
-	__type(value, struct reclaim_sums);
-} reclaim_sums SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT + 1);
-	__type(key, __u32);
-	__type(value, struct slot_reclaim);
-} reclaim_losses SEC(".maps");
+MAP(PERCPU_ARRAY, reclaim_losses, __u32, struct slot_reclaim, SLOTS_DEFAULT + 1);
 
 static const struct reclaim_sums no_sums;
 

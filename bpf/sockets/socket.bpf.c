@@ -31,10 +31,7 @@ const volatile __u32 socket_pass_files = SOCKET_PASS_FILES;
 const volatile __u32 socket_pass_sockets = SOCKET_PASS_SOCKETS;
 
 /* Socket snapshots of the last read. The consumer drains it after each read. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, SOCKET_LOOKS_BYTES);
-} socket_looks SEC(".maps");
+RING_MAP(socket_looks, SOCKET_LOOKS_BYTES);
 
 /* The position of a pass over all processes. A pass takes several reads of the iterator. */
 struct socket_walk {
@@ -55,12 +52,7 @@ struct socket_walk {
 };
 
 /* One element per reading thread, because iterators are preemptible. */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct socket_walk);
-} socket_walks SEC(".maps");
+TASK_MAP(socket_walks, struct socket_walk);
 
 static const struct socket_open no_socket;
 

@@ -27,28 +27,11 @@ struct socket_open {
 };
 
 /* The first two maps are empty and take no memory outside sessions. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, SOCKET_OPEN_MAX);
-	__type(key, __u64);
-	__type(value, struct socket_open);
-} socket_open __weak SEC(".maps");
+__weak MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, socket_open, __u64, struct socket_open, SOCKET_OPEN_MAX);
+__weak MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, socket_sums, struct socket_key, struct socket_sums,
+		 SOCKET_SUMS_MAX);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, SOCKET_SUMS_MAX);
-	__type(key, struct socket_key);
-	__type(value, struct socket_sums);
-} socket_sums __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct slot_sockets);
-} socket_losses __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, socket_losses, __u32, struct slot_sockets, SLOTS_DEFAULT);
 
 static const struct socket_sums no_socket_sums;
 

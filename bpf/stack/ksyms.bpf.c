@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel/kernel.h"
+#include "bpf/maps/map_macros.h"
 #include "shared/abi/abi.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -50,12 +51,7 @@ struct ksym_scratch {
 };
 
 /* One element per reading thread, because iterators are preemptible (iter.bpf.c). */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct ksym_scratch);
-} ksym_readers SEC(".maps");
+TASK_MAP(ksym_readers, struct ksym_scratch);
 
 /* Returns true for t, T, w and W of nm(1): text, and weak symbols, which in the kernel are text. */
 static __always_inline bool is_text(char type)

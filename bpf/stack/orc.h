@@ -80,12 +80,7 @@ struct orc_areas {
 	struct orc_area items[ORC_AREAS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct orc_areas);
-} orc_areas __weak SEC(".maps");
+__weak MAP(ARRAY, orc_areas, __u32, struct orc_areas, 1);
 
 /*
  * The rows of return addresses are in the order in which walks met them, so that the row of the
@@ -99,12 +94,7 @@ struct orc_rows {
 	__u64 leaves[ORC_LEAVES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct orc_rows);
-} orc_rows __weak SEC(".maps");
+__weak MAP(ARRAY, orc_rows, __u32, struct orc_rows, 1);
 
 /* Possible index of a row in `calls`, by a hash of its address. */
 struct orc_places {
@@ -112,12 +102,7 @@ struct orc_places {
 	__u32 added; /* total rows added: a new one replaces the oldest */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct orc_places);
-} orc_places __weak SEC(".maps");
+__weak MAP(ARRAY, orc_places, __u32, struct orc_places, 1);
 
 /*
  * For each block of code: the index of the last row of the kernel's own table that is not above the
@@ -127,12 +112,7 @@ struct orc_blocks {
 	__u32 rows[ORC_BLOCKS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct orc_blocks);
-} orc_blocks __weak SEC(".maps");
+__weak MAP(ARRAY, orc_blocks, __u32, struct orc_blocks, 1);
 
 static __always_inline struct orc_areas *orc_areas_get(void)
 {

@@ -81,28 +81,13 @@ struct stack_buffer {
  * Too large for the BPF stack. Ticks do not nest: perf does not run one program while another runs
  * on the same CPU.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct stack_buffer);
-} stack_scratch __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, stack_scratch, __u32, struct stack_buffer, 1);
 
 /* Private: only findings of the programs themselves may resolve a frame. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_cache);
-} stack_cache __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, stack_cache, __u32, struct unwind_cache, 1);
 
 /* Private, for the same reason. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_code_cache);
-} stack_code __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, stack_code, __u32, struct unwind_code_cache, 1);
 
 enum stack_want {
 	STACK_USER = 1u << 1,

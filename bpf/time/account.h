@@ -23,12 +23,7 @@
 #include "bpf/time/account_find.h"
 #include "bpf/watch/watch_lookup.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct slot_accounts);
-} account_losses SEC(".maps");
+MAP(PERCPU_ARRAY, account_losses, __u32, struct slot_accounts, SLOTS_DEFAULT);
 
 /* Private: from `from_ns` until the next interval, the CPU ran threads of one cgroup. */
 struct account_stretch {
@@ -72,23 +67,13 @@ struct account_cpu {
 	struct account_mix mix[MIXES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct account_cpu);
-} account_cpus SEC(".maps");
+MAP(PERCPU_ARRAY, account_cpus, __u32, struct account_cpu, 1);
 
 /*
  * Private: the new account that account_enter inserts, which is too large for the stack. The first
  * element is for the switch program, the second one for the iterator, which a switch may interrupt.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct thread_times);
-} account_fresh SEC(".maps");
+MAP(PERCPU_ARRAY, account_fresh, __u32, struct thread_times, 2);
 
 /* The next number for an ended account (account_key.ended). */
 static __u32 account_ended;

@@ -11,13 +11,8 @@
 #include "bpf/time/account.h"
 
 /* Not preallocated, as `accounts`. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ACCOUNT_CALLS_MAX);
-	__type(key, struct account_call_key);
-	__type(value, struct call_waits);
-} account_calls SEC(".maps");
+MAP_FLAGS(PERCPU_HASH, BPF_F_NO_PREALLOC, account_calls, struct account_call_key, struct call_waits,
+	  ACCOUNT_CALLS_MAX);
 
 static __always_inline void note_longest(struct call_waits *waits, __u64 wait_ns, __u64 end_ns)
 {

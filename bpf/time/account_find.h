@@ -20,22 +20,11 @@
 #include "bpf/maps/table.h"
 
 /* Not preallocated: empty and without memory outside sessions. The consumer empties it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ACCOUNTS_DEFAULT);
-	__type(key, struct account_key);
-	__type(value, struct thread_times);
-} accounts __weak SEC(".maps");
+__weak MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, accounts, struct account_key, struct thread_times,
+		 ACCOUNTS_DEFAULT);
 
 /* The consumer reads it and frees elements through mmap, one word at a time. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, ACCOUNTS_NEAR);
-	__type(key, __u32);
-	__type(value, struct near_account);
-} accounts_near __weak SEC(".maps");
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, accounts_near, __u32, struct near_account, ACCOUNTS_NEAR);
 
 /* The loader sets it, unless `accounts` is hardly larger than the array. */
 const volatile bool has_near __weak = false;

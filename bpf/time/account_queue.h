@@ -14,13 +14,8 @@
 #include "bpf/time/account.h"
 
 /* Not preallocated, as `accounts`. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, QUEUE_NEIGHBOURS_MAX);
-	__type(key, struct queue_neighbour);
-	__type(value, __u64);
-} queue_neighbours SEC(".maps");
+MAP_FLAGS(HASH, BPF_F_NO_PREALLOC, queue_neighbours, struct queue_neighbour, __u64,
+	  QUEUE_NEIGHBOURS_MAX);
 
 /*
  * Adds an interval that is older than all known ones to the mixes. A mix keeps MIX_CGROUPS cgroups;

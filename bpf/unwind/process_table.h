@@ -24,12 +24,7 @@
  * until it calls execve. A generation is never reused: while the table has it, its ranges are those
  * of that parent.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, INHERITED_TABLES);
-	__type(key, struct process_key);
-	__type(value, __u64);
-} forked_tables __weak SEC(".maps");
+__weak MAP(LRU_HASH, forked_tables, struct process_key, __u64, INHERITED_TABLES);
 
 /* Returns true if the ranges were read from this process itself. */
 static __always_inline bool process_table_is_own(const struct unwind_ranges *r,

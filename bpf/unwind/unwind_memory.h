@@ -11,35 +11,18 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/maps/map_macros.h"
 #include "shared/abi/unwind_abi.h"
 
 #define UNWIND_POOL_DEFAULT 4096
 
 /* Rows and page indexes of all files. The consumer writes them; the loader sets the size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, UNWIND_POOL_DEFAULT);
-	__type(key, __u32);
-	__type(value, __u64);
-} unwind_pool __weak SEC(".maps");
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, unwind_pool, __u32, __u64, UNWIND_POOL_DEFAULT);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, UNWIND_RULES_MAX);
-	__type(key, __u32);
-	__type(value, struct unwind_rule);
-} unwind_rules __weak SEC(".maps");
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, unwind_rules, __u32, struct unwind_rule, UNWIND_RULES_MAX);
 
 /* The place of each file's table in the pool. The consumer writes it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, UNWIND_FILES_MAX);
-	__type(key, __u32);
-	__type(value, struct unwind_file);
-} unwind_files __weak SEC(".maps");
+__weak MAP_FLAGS(ARRAY, BPF_F_MMAPABLE, unwind_files, __u32, struct unwind_file, UNWIND_FILES_MAX);
 
 static __always_inline const __u64 *unwind_element(__u32 index)
 {

@@ -23,12 +23,7 @@ struct ranges_writer {
 };
 
 /* The last generation that was assigned: none is ever reused. Private. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} last_generation SEC(".maps");
+MAP(ARRAY, last_generation, __u32, __u64, 1);
 
 static long take_range(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {

@@ -116,12 +116,7 @@ struct looker {
  * One element per reading thread, as `readers` of iter.bpf.c: iterators are preemptible, so a
  * per-CPU element would mix the stacks of two processes.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct looker);
-} lookers SEC(".maps");
+TASK_MAP(lookers, struct looker);
 
 /* Returns the state of the reading thread; NULL before looker_make. */
 static __always_inline struct looker *looker_get(void)

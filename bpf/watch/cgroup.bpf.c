@@ -36,12 +36,7 @@ _Static_assert(__builtin_offsetof(struct cgroup_scratch, path) ==
 	       "the path is not the event's");
 _Static_assert(CGROUP_PATH_BYTES == CGROUP_PREFIX_BYTES, "the key takes the whole path");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCH_COUNT_);
-	__type(key, __u32);
-	__type(value, struct cgroup_scratch);
-} cgroup_scratch SEC(".maps");
+MAP(PERCPU_ARRAY, cgroup_scratch, __u32, struct cgroup_scratch, SCRATCH_COUNT_);
 
 /* Returns true if the cgroup itself is watched. */
 static __always_inline bool is_watched(__u64 id)

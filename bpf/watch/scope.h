@@ -27,12 +27,7 @@
 const volatile __u32 scoped __weak = 0;
 
 /* Private: the answer by cgroup id. An id is never reused, and a cgroup keeps its path. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, SCOPE_VERDICTS);
-	__type(key, __u64);
-	__type(value, __u32);
-} scope_verdicts __weak SEC(".maps");
+__weak MAP(LRU_HASH, scope_verdicts, __u64, __u32, SCOPE_VERDICTS);
 
 /* A path under construction: a name may end after the last byte of the key. */
 struct scope_path {
@@ -40,12 +35,7 @@ struct scope_path {
 	char rest[CGROUP_PREFIX_BYTES + 1];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct scope_path);
-} scope_paths __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, scope_paths, __u32, struct scope_path, 1);
 
 /* Returns true if the path of `bytes` bytes in `key` begins with one of the prefixes. */
 static __always_inline bool scope_holds(struct cgroup_key *key, __u32 bytes)

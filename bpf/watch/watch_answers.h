@@ -34,12 +34,7 @@ struct watch_answers {
 };
 
 /* Private. Only programs that run with interrupts off use it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct watch_answers);
-} watch_answers __weak SEC(".maps");
+__weak MAP(PERCPU_ARRAY, watch_answers, __u32, struct watch_answers, 1);
 
 static __always_inline struct watch_answers *watch_answers_get(void)
 {

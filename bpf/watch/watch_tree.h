@@ -24,12 +24,7 @@
 const volatile __u32 watch_room __weak = SLOTS_DEFAULT * (WATCH_CGROUPS - 1);
 
 /* Private: the number of descendants with an entry. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} watch_entered __weak SEC(".maps");
+__weak MAP(ARRAY, watch_entered, __u32, __u32, 1);
 
 static __always_inline __u32 *watch_tree_entered(void)
 {
