@@ -74,6 +74,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 {
 	struct watch_answers *answers = watch_answers_get();
 	const struct control *control = control_get();
+	const struct slot *slot;
 	__u32 index;
 
 	if (!control || !answers || !READ_WORD(control->armed))
@@ -84,14 +85,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	if (!watch_answers_find(answers, bpf_get_current_cgroup_id(), &index) ||
 	    !scope_allows_task(prev) || watch_answers_is_stale(answers, control))
 		return 0;
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-
-		if (!slot)
-			break;
+	watch_for_each (slot, index)
 		count_for(slot, index, prev, state && !preempt);
-		if (!watch_lookup_outer(slot, &index))
-			break;
-	}
 	return 0;
 }

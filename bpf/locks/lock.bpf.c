@@ -25,6 +25,7 @@
 #include "bpf/time/account_find.h"
 #include "bpf/watch/scope.h"
 #include "bpf/watch/watch_answers.h"
+#include "bpf/watch/watch_captured.h"
 #include "bpf/watch/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -50,35 +51,17 @@ struct lock_wait {
 };
 
 /*
- * Returns whether a session runs on the watch of the slot, or on one around it. This function and
- * the next one are global: the verifier checks each once.
- */
-__noinline int lock_is_captured(__u32 index)
-{
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-
-		if (!slot)
-			return 0;
-		if (READ_WORD(slot->state) == SLOT_CAPTURE)
-			return 1;
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
-	}
-	return 0;
-}
-
-/*
  * Counts a wait, or its waker, that was lost because its table had no space, in the slot's watch
- * and in the watches around it.
+ * and in the watches around it. A global function: the verifier checks it once.
  */
 __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 {
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_locks *losses = bpf_map_lookup_elem(&lock_losses, &index);
+	struct slot_locks *losses;
+	const struct slot *slot;
 
-		if (!slot || !losses)
+	watch_for_each (slot, index) {
+		losses = bpf_map_lookup_elem(&lock_losses, &index);
+		if (!losses)
 			return 0;
 		if (waker)
 			losses->wakers++;
@@ -86,8 +69,6 @@ __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 			losses->waits++;
 		if (!waker && table_was_short(error))
 			losses->no_memory++;
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
 	}
 	return 0;
 }
@@ -318,7 +299,7 @@ static __always_inline bool takes_wait(struct task_struct *task, const struct ti
 	const struct control *c = control_get();
 
 	return !(a->flags & ACCOUNT_ENDED) && is_asleep(task) && c &&
-	       !watch_lookup_is_stale(c, now_ns) && lock_is_captured(slot) &&
+	       !watch_lookup_is_stale(c, now_ns) && watch_is_captured(slot) &&
 	       scope_allows_task(task);
 }
 

@@ -46,15 +46,15 @@ __noinline int lock_stack_put(__u32 index, __u64 bytes, __u32 empty)
 {
 	__u32 zero = 0;
 	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct slot_locks *losses;
+	const struct slot *slot;
 
 	if (!b)
 		return 0;
 	bytes = bound_bytes((long)bytes, sizeof(b->frames));
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_locks *losses = bpf_map_lookup_elem(&lock_losses, &index);
-
-		if (!slot || !losses)
+	watch_for_each (slot, index) {
+		losses = bpf_map_lookup_elem(&lock_losses, &index);
+		if (!losses)
 			return 0;
 		if (READ_WORD(slot->state) == SLOT_CAPTURE) {
 			b->sample.slot = index;
@@ -66,8 +66,6 @@ __noinline int lock_stack_put(__u32 index, __u64 bytes, __u32 empty)
 						    BPF_RB_NO_WAKEUP))
 				losses->ring_full++;
 		}
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
 	}
 	return 0;
 }

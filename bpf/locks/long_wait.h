@@ -93,18 +93,17 @@ static __always_inline __u32 long_wait_end(void *ctx, struct task_struct *task)
  */
 static __noinline int long_wait_lose(__u32 index, __u64 ns, int error)
 {
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_locks *losses = bpf_map_lookup_elem(&lock_losses, &index);
+	struct slot_locks *losses;
+	const struct slot *slot;
 
-		if (!slot || !losses)
+	watch_for_each (slot, index) {
+		losses = bpf_map_lookup_elem(&lock_losses, &index);
+		if (!losses)
 			return 0;
 		losses->long_waits++;
 		losses->long_wait_ns += ns;
 		if (table_was_short(error))
 			losses->long_no_memory++;
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@
 #include "bpf/sockets/socket_opened.h"
 #include "bpf/sockets/socket_sums.h"
 #include "bpf/watch/scope.h"
+#include "bpf/watch/watch_captured.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -375,7 +376,7 @@ static __always_inline bool look_at_process(struct socket_walk *w, struct task_s
 	__u32 index;
 
 	if (!files || (files == w->files && !w->task) ||
-	    !watch_lookup(task_keys_read_cgroup(task), &index) || !socket_is_captured(index) ||
+	    !watch_lookup(task_keys_read_cgroup(task), &index) || !watch_is_captured(index) ||
 	    !scope_allows_task(task))
 		return false;
 	enter_process(w, task, index, files);

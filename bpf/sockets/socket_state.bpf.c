@@ -14,6 +14,7 @@
 
 #include "bpf/sockets/socket_sums.h"
 #include "bpf/watch/scope.h"
+#include "bpf/watch/watch_captured.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -143,7 +144,7 @@ int BPF_PROG(socket_state, const struct sock___socket *sk, int oldstate, int new
 		return 0;
 	/* An interrupt may have interrupted an unrelated thread, so take the socket's cgroup. */
 	cgroup = sk->sk_cgrp_data.cgroup;
-	if (!c || !cgroup || !watch_lookup(cgroup->kn->id, &index) || !socket_is_captured(index) ||
+	if (!c || !cgroup || !watch_lookup(cgroup->kn->id, &index) || !watch_is_captured(index) ||
 	    !scope_allows(cgroup) || watch_lookup_is_stale(c, bpf_ktime_get_ns()))
 		return 0;
 	if (newstate == TCP_SYN_SENT)

@@ -35,25 +35,6 @@ __weak MAP(PERCPU_ARRAY, socket_losses, __u32, struct slot_sockets, SLOTS_DEFAUL
 
 static const struct socket_sums no_socket_sums;
 
-/*
- * Returns whether a session runs on the watch of the slot, or on one around it. This function and
- * the counting ones below are global: the verifier checks each once.
- */
-__weak __noinline int socket_is_captured(__u32 index)
-{
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-
-		if (!slot)
-			return 0;
-		if (READ_WORD(slot->state) == SLOT_CAPTURE)
-			return 1;
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
-	}
-	return 0;
-}
-
 /* Returns the element of the key, and creates it if it is missing. NULL if there is no space. */
 static __always_inline struct socket_sums *socket_sums_of(const struct socket_key *key)
 {
@@ -62,10 +43,13 @@ static __always_inline struct socket_sums *socket_sums_of(const struct socket_ke
 	return table_get(&socket_sums, TABLE_SOCKET_SUMS, key->slot, key, &no_socket_sums, &error);
 }
 
-/* Counts `n` unreported events in the watch of slot `index` and in the watches around it. */
-__weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
+/*
+ * Adds `n` to element `what` of the losses, or of the rest, in the watch of slot `index` and in the
+ * watches around it.
+ */
+static __always_inline int socket_add_loss(__u32 index, __u32 what, __u64 n, bool rest)
 {
-	__u64 at = loss;
+	__u64 at = what;
 
 	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -76,13 +60,22 @@ __weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
 		 * compares.
 		 */
 		asm volatile("" : "+r"(at));
-		if (!slot || !losses || at >= SOCKET_LOSSES_)
+		if (!slot || !losses || at >= (rest ? SOCKET_COUNTS_ : SOCKET_LOSSES_))
 			return 0;
-		__sync_fetch_and_add(&losses->lost[at], n);
+		__sync_fetch_and_add(rest ? &losses->rest[at] : &losses->lost[at], n);
 		if (!watch_lookup_outer(slot, &index))
 			return 0;
 	}
 	return 0;
+}
+
+/*
+ * Counts `n` unreported events in the watch of slot `index` and in the watches around it. This
+ * function and the counting ones below are global: the verifier checks each once.
+ */
+__weak __noinline int socket_count_lost(__u32 index, __u32 loss, __u64 n)
+{
+	return socket_add_loss(index, loss, n, false);
 }
 
 /*
@@ -103,24 +96,7 @@ __weak __noinline int socket_count_unfollowed(__u32 index, int error)
  */
 __weak __noinline int socket_add_rest(__u32 index, __u32 what, __u64 n)
 {
-	__u64 at = what;
-
-	for (int i = 0; i < WATCHES_NESTED && index != NO_SLOT; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_sockets *losses = bpf_map_lookup_elem(&socket_losses, &index);
-
-		/*
-		 * A 64-bit copy: the verifier then knows the bound of the register that it
-		 * compares.
-		 */
-		asm volatile("" : "+r"(at));
-		if (!slot || !losses || at >= SOCKET_COUNTS_)
-			return 0;
-		__sync_fetch_and_add(&losses->rest[at], n);
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
-	}
-	return 0;
+	return socket_add_loss(index, what, n, true);
 }
 
 /* Adds `n` to one count. `sums` is NULL if the table had no space: then it adds to the rest. */

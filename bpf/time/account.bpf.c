@@ -48,16 +48,11 @@ static __always_inline void note_offset(const struct task_struct *task, __u64 si
  */
 static __always_inline bool is_captured(__u32 index, bool reads)
 {
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+	const struct slot *slot;
 
-		if (!slot)
-			return false;
+	watch_for_each (slot, index)
 		if (reads ? READ_WORD(slot->session) != 0 : READ_WORD(slot->state) == SLOT_CAPTURE)
 			return true;
-		if (!watch_lookup_outer(slot, &index))
-			return false;
-	}
 	return false;
 }
 
@@ -67,18 +62,17 @@ static __always_inline bool is_captured(__u32 index, bool reads)
  */
 __noinline int account_count_lost(__u32 index, __u32 ended, int error)
 {
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_accounts *losses = bpf_map_lookup_elem(&account_losses, &index);
+	struct slot_accounts *losses;
+	const struct slot *slot;
 
-		if (!slot || !losses)
+	watch_for_each (slot, index) {
+		losses = bpf_map_lookup_elem(&account_losses, &index);
+		if (!losses)
 			return 0;
 		losses->unqueued++;
 		losses->ended += ended;
 		losses->no_memory += table_was_short(error);
 		losses->ended_no_memory += ended && table_was_short(error);
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
 	}
 	return 0;
 }

@@ -33,18 +33,17 @@ static const struct call_waits no_call_waits;
  */
 __noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
 {
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-		struct slot_accounts *losses = bpf_map_lookup_elem(&account_losses, &index);
+	struct slot_accounts *losses;
+	const struct slot *slot;
 
-		if (!slot || !losses)
+	watch_for_each (slot, index) {
+		losses = bpf_map_lookup_elem(&account_losses, &index);
+		if (!losses)
 			return 0;
 		losses->calls_full++;
 		losses->calls_full_ns += wait_ns;
 		if (table_was_short(error))
 			losses->calls_no_memory++;
-		if (!watch_lookup_outer(slot, &index))
-			return 0;
 	}
 	return 0;
 }

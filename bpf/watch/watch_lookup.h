@@ -34,6 +34,15 @@ static __always_inline bool watch_lookup_outer(const struct slot *slot, __u32 *i
 }
 
 /*
+ * Repeats the next statement for the watch of slot number `index` and for the watches around it,
+ * the nearest first. Sets `slot`, and for each further watch `index`.
+ */
+#define watch_for_each(slot, index)                                                            \
+	for (int i_ = 0; i_ < WATCHES_NESTED && (!i_ || watch_lookup_outer(slot, &(index))) && \
+			 ((slot) = bpf_map_lookup_elem(&slots, &(index))) != 0;                \
+	     i_++)
+
+/*
  * The dead-man switch: returns true if the heartbeat is stale. A heartbeat too far ahead of `now`
  * counts as stale too: a consumer that ends must not leave one that stays valid for ever.
  */

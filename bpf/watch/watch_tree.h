@@ -16,6 +16,7 @@
 #include "bpf/kernel/kernel.h"
 #include "bpf/maps/error_ring.h"
 #include "bpf/maps/maps.h"
+#include "bpf/watch/watch_lookup.h"
 
 /*
  * Maximum number of descendants with an entry. The loader leaves space for the watched cgroups
@@ -51,18 +52,11 @@ static __always_inline const struct watch_entry *watch_tree_above(struct cgroup 
 static __always_inline void leave_out(__u32 index)
 {
 	__u32 nearest = index;
+	struct slot *slot;
 
 	TOTALS_COUNT(watches_full);
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		struct slot *slot = bpf_map_lookup_elem(&slots, &index);
-
-		if (!slot)
-			break;
+	watch_for_each (slot, index)
 		__sync_fetch_and_add(&slot->left_out, 1);
-		if (!READ_WORD(slot->outer))
-			break;
-		index = READ_WORD(slot->outer) - 1;
-	}
 	error_ring_put(ERROR_WATCHES_FULL, -E2BIG, nearest, NO_SLOT, 0);
 }
 
