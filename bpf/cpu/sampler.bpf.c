@@ -142,7 +142,7 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s)
  */
 static __always_inline __u64 choose_wake_flag(const struct control *c, struct stack_buffer *b)
 {
-	__u32 wake_bytes, zero = 0, *woken;
+	__u32 wake_bytes, *woken;
 
 	if (READ_WORD(b->calls))
 		return BPF_RB_FORCE_WAKEUP;
@@ -151,7 +151,7 @@ static __always_inline __u64 choose_wake_flag(const struct control *c, struct st
 	wake_bytes = READ_WORD(c->wake_bytes);
 	if (!wake_bytes)
 		return BPF_RB_NO_WAKEUP;
-	woken = bpf_map_lookup_elem(&sample_wake, &zero);
+	woken = map_single(&sample_wake);
 	if (!woken)
 		return BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) < wake_bytes) {
@@ -269,9 +269,8 @@ static __always_inline void put_sample(const struct control *control, const stru
  */
 __noinline int sampler_put(__u64 bytes)
 {
-	__u32 zero = 0;
 	const struct control *control = control_get();
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct stack_buffer *b = map_single(&stack_scratch);
 
 	if (!control || !b)
 		return 0;
@@ -285,11 +284,11 @@ static __always_inline void take_sample(const struct tick *t)
 {
 	struct stack_owner owner = { .key = &t->key, .unwind = t->unwind };
 	struct stack_buffer *b;
-	__u32 zero = 0, want = 0;
+	__u32 want = 0;
 	__u64 bytes;
 
 	/* Not t->buffer: the verifier would track more states. */
-	b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	b = map_single(&stack_scratch);
 	if (!b)
 		return;
 	fill_sample(t, &b->sample);
@@ -375,9 +374,8 @@ static __always_inline void add_taker(struct takers *takers, const struct slot *
  */
 __noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
 {
-	__u32 zero = 0;
 	const struct control *control = control_get();
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct stack_buffer *b = map_single(&stack_scratch);
 	struct takers *takers;
 	bool met = false;
 
@@ -424,7 +422,6 @@ static __noinline void lose_stale(const struct tick *t)
 static __always_inline void handle_watched_tick(struct tick *t)
 {
 	struct target *target;
-	__u32 zero = 0;
 
 	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!t->task->pid || !scope_allows_task(t->task))
@@ -432,7 +429,7 @@ static __always_inline void handle_watched_tick(struct tick *t)
 	task_keys_read_process(t->task, &t->key);
 	target = bpf_map_lookup_elem(&targets, &t->key);
 	target_match_find(t->task, target, t->control, &t->match);
-	t->buffer = bpf_map_lookup_elem(&stack_scratch, &zero);
+	t->buffer = map_single(&stack_scratch);
 	if (!t->buffer)
 		return;
 	if (!sampler_choose(t->index, t->match.matched, t->task->flags & PF_KTHREAD))

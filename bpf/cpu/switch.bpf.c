@@ -72,7 +72,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int state)
 {
-	struct watch_answers *answers = watch_answers_get();
+	struct watch_answers *answers = map_single(&watch_answers);
 	const struct control *control = control_get();
 	const struct slot *slot;
 	__u32 index;

@@ -61,12 +61,6 @@ extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksy
 extern struct task_struct *bpf_task_from_pid(__s32 pid) __weak __ksym;
 extern void bpf_task_release(struct task_struct *task) __weak __ksym;
 
-static __always_inline union reader_scratch *reader_scratch(void)
-{
-	return bpf_task_storage_get(&readers, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
 /* Returns true for a thread of a user process that has not ended. */
 static __always_inline bool is_of_process(struct task_struct *task)
 {
@@ -232,7 +226,7 @@ static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struc
 
 	if (!may_list_mappings(task, c, meta))
 		return 0;
-	s = reader_scratch();
+	s = map_of_thread(&readers);
 	if (!s)
 		return 0;
 	read_process(&s->mapping, task);
@@ -332,7 +326,7 @@ static long visit_tree_entry(__u32 i, void *context)
 /* Lists the mappings of `task` from address `from` on. Returns 1 if they must be read again. */
 static __always_inline int list_tree(struct seq_file *seq, struct task_struct *task, __u64 from)
 {
-	union reader_scratch *s = reader_scratch();
+	union reader_scratch *s = map_of_thread(&readers);
 	struct tree_walk w;
 	int before;
 
@@ -372,13 +366,6 @@ int vmas_tree(struct bpf_iter__task *ctx)
 	return r;
 }
 
-static __always_inline const struct unwind_claims *claims_get(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&unwind_claims, &zero);
-}
-
 /*
  * Fills a table with the ranges of `task` if `unwind_claims` names its process, as `vmas` would
  * list them. The programs that call it are separate from `vmas` because they store their own
@@ -416,7 +403,7 @@ SEC("iter/task")
 int ranges(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	const struct unwind_claims *claims = claims_get();
+	const struct unwind_claims *claims = map_single(&unwind_claims);
 
 	return task && claims ? fill_ranges(ctx->meta, task, claims) : 0;
 }
@@ -425,7 +412,7 @@ int ranges(struct bpf_iter__task *ctx)
 SEC("iter/bpf_link")
 int ranges_pid(struct bpf_iter__bpf_link *ctx)
 {
-	const struct unwind_claims *claims = claims_get();
+	const struct unwind_claims *claims = map_single(&unwind_claims);
 	struct task_struct *task;
 	int r;
 

@@ -355,7 +355,7 @@ static __noinline int end_wait(void *ctx, struct task_struct *task, struct threa
 SEC("tp_btf/sched_waking")
 int BPF_PROG(lock_waking, struct task_struct *task)
 {
-	struct watch_answers *answers = watch_answers_get();
+	struct watch_answers *answers = map_single(&watch_answers);
 	struct account_key key = { .tid = task->pid };
 	struct thread_times *t;
 	struct lock_wait wait = {};

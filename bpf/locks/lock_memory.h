@@ -164,8 +164,7 @@ static __noinline int lock_memory_find(struct lock_memory *m, const struct task_
 	const struct vm_area_struct *vma;
 	const struct file *file;
 	__u64 found = 0, last;
-	__u32 zero = 0;
-	struct vma_node *node = bpf_map_lookup_elem(&lock_memory_node, &zero);
+	struct vma_node *node = map_single(&lock_memory_node);
 
 	if (!node || !mm || !address || !vma_tree_find(mm, node, address, &found, &last) || !found)
 		return 0;

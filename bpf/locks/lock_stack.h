@@ -44,8 +44,7 @@ static __always_inline void lock_stack_fill(struct sample *s, struct task_struct
  */
 __noinline int lock_stack_put(__u32 index, __u64 bytes, __u32 empty)
 {
-	__u32 zero = 0;
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct stack_buffer *b = map_single(&stack_scratch);
 	struct slot_locks *losses;
 	const struct slot *slot;
 
@@ -80,10 +79,9 @@ static __noinline int lock_stack_take(void *ctx, const struct lock_key *lock, __
 	const struct target *target;
 	struct sample_waker *waker;
 	struct stack_buffer *b;
-	__u32 zero = 0;
 	__u64 bytes;
 
-	b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	b = map_single(&stack_scratch);
 	if (!b || task->flags & PF_KTHREAD || !BPF_CORE_READ(task, mm))
 		return 0;
 	task_keys_read_process(task, &key);

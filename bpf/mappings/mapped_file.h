@@ -51,8 +51,7 @@ static __always_inline __u32 page_shift(void)
 #if defined(__TARGET_ARCH_x86)
 	return 12;
 #else
-	__u32 zero = 0;
-	const struct abi_header *header = bpf_map_lookup_elem(&abi, &zero);
+	const struct abi_header *header = map_single(&abi);
 
 	return header && header->page_shift ? header->page_shift & 63 : 12;
 #endif

@@ -56,8 +56,7 @@ static __always_inline bool memory_thread_is_chosen(struct task_struct *task,
 		return mm;
 	if (!mm || leaders)
 		return false;
-	chosen = bpf_task_storage_get(&memory_threads, bpf_get_current_task_btf(), 0,
-				      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	chosen = map_of_thread(&memory_threads);
 	return chosen &&
 	       memory_thread_is_first(task, session_id, &chosen->session_id, &chosen->tid);
 }

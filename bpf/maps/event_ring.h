@@ -24,8 +24,7 @@ __weak MAP(ARRAY, event_wake, __u32, __u64, 1);
 
 static __always_inline __u64 event_ring_wake_flag(__u64 now)
 {
-	__u32 zero = 0;
-	__u64 *woken_ns = bpf_map_lookup_elem(&event_wake, &zero);
+	__u64 *woken_ns = map_single(&event_wake);
 
 	/* Another CPU may have woken the consumer after `now` was read. */
 	if (!woken_ns || (__s64)(now - *woken_ns) < (__s64)EVENT_WAKE_NS)

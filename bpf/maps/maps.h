@@ -105,16 +105,12 @@ __weak MAP(PERCPU_ARRAY, error_limits, __u32, struct error_limit, ERROR_KINDS);
 /* Returns the control words. NULL only for the verifier: element 0 of an array always exists. */
 static __always_inline struct control *control_get(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&control, &zero);
+	return map_single(&control);
 }
 
 static __always_inline struct totals *totals_get(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&totals, &zero);
+	return map_single(&totals);
 }
 
 #define TOTALS_ADD(field, number)                      \

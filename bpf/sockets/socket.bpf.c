@@ -351,13 +351,6 @@ static __always_inline __u64 find_files(struct task_struct *task)
 	return files;
 }
 
-/* Returns the state of the reading thread; NULL if the kernel has no memory for it. */
-static __always_inline struct socket_walk *find_walk(void)
-{
-	return bpf_task_storage_get(&socket_walks, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
 /* Starts a pass and ends its first read. Without a session (`wanted` is 0) it empties both maps. */
 static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, __u32 wanted)
 {
@@ -392,7 +385,7 @@ int sockets(struct bpf_iter__task *ctx)
 {
 	const struct control *c = control_get();
 	struct task_struct *task = ctx->task;
-	struct socket_walk *w = find_walk();
+	struct socket_walk *w = map_of_thread(&socket_walks);
 
 	if (!task || !c || !w)
 		return 0;

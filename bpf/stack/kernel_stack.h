@@ -45,8 +45,7 @@ struct kernel_stack_tables {
 __weak __noinline int kernel_stack_fill(__u64 at)
 {
 	__u64 base = at - KERNEL_STACK_BELOW * sizeof(__u64), bytes;
-	__u32 zero = 0;
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct stack_buffer *b = map_single(&stack_scratch);
 	struct kernel_walk *s;
 
 	if (!b)
@@ -185,10 +184,9 @@ __weak __noinline int kernel_stack_walk(__u64 ip, __u64 sp, __u64 bp)
 {
 	struct kernel_stack_tables w;
 	struct kernel_walk *s;
-	__u32 zero = 0;
 
-	w.buffer = bpf_map_lookup_elem(&stack_scratch, &zero);
-	w.rows = orc_rows_get();
+	w.buffer = map_single(&stack_scratch);
+	w.rows = map_single(&orc_rows);
 	if (!w.buffer || !w.rows)
 		return 0;
 	s = &w.buffer->kernel;

@@ -70,8 +70,7 @@ int ksyms(struct bpf_iter__ksym *ctx)
 
 	if (!ksym || !is_text(ksym->type))
 		return 0;
-	s = bpf_task_storage_get(&ksym_readers, bpf_get_current_task_btf(), 0,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = map_of_thread(&ksym_readers);
 	if (!s)
 		return 0;
 	r = bpf_probe_read_kernel_str(s->names, KSYM_NAME_BYTES, ksym->name);

@@ -116,16 +116,7 @@ __weak MAP(ARRAY, orc_blocks, __u32, struct orc_blocks, 1);
 
 static __always_inline struct orc_areas *orc_areas_get(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&orc_areas, &zero);
-}
-
-static __always_inline struct orc_rows *orc_rows_get(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&orc_rows, &zero);
+	return map_single(&orc_areas);
 }
 
 /* A search for the area that contains an address. */
@@ -192,8 +183,8 @@ __weak __noinline int orc_block_row(__u32 number)
 {
 	const struct orc_areas *areas = orc_areas_get();
 	struct orc_row_search s = {};
-	__u32 zero = 0, known;
-	struct orc_blocks *blocks = bpf_map_lookup_elem(&orc_blocks, &zero);
+	__u32 known;
+	struct orc_blocks *blocks = map_single(&orc_blocks);
 
 	if (!areas || !blocks)
 		return 0;
@@ -343,7 +334,7 @@ static long forget_row(__u32 i, struct orc_rows **rows)
  */
 __weak __noinline int orc_forget_rows(void)
 {
-	struct orc_rows *rows = orc_rows_get();
+	struct orc_rows *rows = map_single(&orc_rows);
 
 	if (rows)
 		bpf_loop(ORC_CALLS, forget_row, &rows, 0);

@@ -5,13 +5,6 @@
 
 #include "bpf/stack/orc.h"
 
-static __always_inline struct orc_places *orc_places_get(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&orc_places, &zero);
-}
-
 static __always_inline __u32 orc_hash(__u64 address, __u32 bits)
 {
 	return (__u32)address * 0x9e3779b1u >> (32 - bits);
@@ -48,7 +41,7 @@ static __noinline __u32 orc_find_leaf(struct orc_rows *rows, __u64 address)
  */
 static __noinline __u32 orc_seek_call(struct orc_rows *rows, __u64 address, __u32 *at)
 {
-	struct orc_places *places = orc_places_get();
+	struct orc_places *places = map_single(&orc_places);
 	__u32 place;
 	__u64 entry;
 	__u16 *hashed;

@@ -172,13 +172,11 @@ static __always_inline __u32 begin_checks(const struct mm_struct *mm, const stru
 static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
 					struct stack_tables *ret_tables)
 {
-	__u32 zero = 0;
-
 	ret_tables->buffer = b;
 	ret_tables->ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
 	ret_tables->process = bpf_map_lookup_elem(&unwind_process, &number);
-	ret_tables->cache = bpf_map_lookup_elem(&stack_cache, &zero);
-	ret_tables->code = bpf_map_lookup_elem(&stack_code, &zero);
+	ret_tables->cache = map_single(&stack_cache);
+	ret_tables->code = map_single(&stack_code);
 	return ret_tables->ranges && ret_tables->process && ret_tables->cache && ret_tables->code;
 }
 
@@ -221,8 +219,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct mm_struct *mm = task->mm; /* before the branches (task_keys.h) */
-	__u32 zero = 0;
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct stack_buffer *b = map_single(&stack_scratch);
 	struct stack_tables tables;
 	struct process_key own; /* 6.1 accepts a map key only from this function's own stack */
 	__u64 generation;
@@ -301,8 +298,7 @@ static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b
  */
 __weak __noinline int stack_check_callers(__u32 at, __u32 count)
 {
-	__u32 zero = 0;
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct stack_buffer *b = map_single(&stack_scratch);
 
 	if (!b)
 		return 0;

@@ -242,9 +242,8 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int state)
 {
-	struct watch_answers *answers = watch_answers_get();
-	__u32 zero = 0;
-	struct account_cpu *cpu = bpf_map_lookup_elem(&account_cpus, &zero);
+	struct watch_answers *answers = map_single(&watch_answers);
+	struct account_cpu *cpu = map_single(&account_cpus);
 	__u64 now_ns = 0;
 
 	if (!cpu || !answers || !bpf_core_field_exists(prev->sched_info.run_delay))

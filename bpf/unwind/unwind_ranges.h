@@ -50,8 +50,7 @@ static long take_range(struct task_struct *task, struct vm_area_struct *vma, voi
 static long fill_claim(__u32 i, void *context)
 {
 	struct ranges_writer *w = context;
-	__u32 zero = 0;
-	const struct unwind_claims *claims = bpf_map_lookup_elem(&unwind_claims, &zero);
+	const struct unwind_claims *claims = map_single(&unwind_claims);
 	__u64 start;
 
 	if (!claims || i >= UNWIND_RANGES)
@@ -79,8 +78,8 @@ static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 	struct unwind_ranges *r = w->ranges;
 	struct task_struct *task = w->task;
 	__u64 number;
-	__u32 zero = 0, count = READ_WORD(claims->count);
-	__u64 *generations = bpf_map_lookup_elem(&last_generation, &zero);
+	__u32 count = READ_WORD(claims->count);
+	__u64 *generations = map_single(&last_generation);
 
 	if (!generations || count > UNWIND_RANGES)
 		return 0;

@@ -129,8 +129,7 @@ static __always_inline struct looker *looker_get(void)
  */
 static __always_inline struct looker *looker_make(void)
 {
-	return bpf_task_storage_get(&lookers, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return map_of_thread(&lookers);
 }
 
 /*
@@ -140,8 +139,7 @@ static __always_inline struct looker *looker_make(void)
  */
 __noinline int look_fetch(__u64 address, __u32 bytes)
 {
-	__u32 zero = 0;
-	const struct page_layout *l = bpf_map_lookup_elem(&page_layout, &zero);
+	const struct page_layout *l = map_single(&page_layout);
 	struct looker *looker = looker_get();
 	__u64 from, entry = 0, again = 0, at = 0, n = bytes;
 

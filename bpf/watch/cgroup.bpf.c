@@ -184,7 +184,7 @@ int watch_tree(struct bpf_iter__cgroup *ctx)
 {
 	struct cgroup *cgroup = ctx->cgroup;
 	__u64 number = ctx->meta->seq_num;
-	__u32 *entered = watch_tree_entered();
+	__u32 *entered = map_single(&watch_entered);
 
 	if (!cgroup)
 		return 0;

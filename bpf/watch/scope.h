@@ -51,8 +51,8 @@ static __always_inline bool scope_holds(struct cgroup_key *key, __u32 bytes)
 static __noinline bool compare_path(struct cgroup *cgroup)
 {
 	struct cgroup **ancestors = __builtin_preserve_access_index(&cgroup->ancestors[0]);
-	__u32 zero = 0, levels = BPF_CORE_READ(cgroup, level);
-	struct scope_path *p = bpf_map_lookup_elem(&scope_paths, &zero);
+	__u32 levels = BPF_CORE_READ(cgroup, level);
+	struct scope_path *p = map_single(&scope_paths);
 	__u64 at = 0;
 
 	if (!p)

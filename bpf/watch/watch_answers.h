@@ -36,13 +36,6 @@ struct watch_answers {
 /* Private. Only programs that run with interrupts off use it. */
 __weak MAP(PERCPU_ARRAY, watch_answers, __u32, struct watch_answers, 1);
 
-static __always_inline struct watch_answers *watch_answers_get(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&watch_answers, &zero);
-}
-
 /* Invalidates all cached answers. */
 static __always_inline void watch_answers_forget(struct watch_answers *answers)
 {

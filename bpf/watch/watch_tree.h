@@ -27,13 +27,6 @@ const volatile __u32 watch_room __weak = SLOTS_DEFAULT * (WATCH_CGROUPS - 1);
 /* Private: the number of descendants with an entry. */
 __weak MAP(ARRAY, watch_entered, __u32, __u32, 1);
 
-static __always_inline __u32 *watch_tree_entered(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&watch_entered, &zero);
-}
-
 /* Returns the entry that `cgroup` and its siblings inherit from their parent, or NULL. */
 static __always_inline const struct watch_entry *watch_tree_above(struct cgroup *cgroup)
 {
@@ -64,7 +57,7 @@ static __always_inline void leave_out(__u32 index)
 static __always_inline void watch_tree_enter(__u64 id, const struct watch_entry *above)
 {
 	struct watch_entry entry = { .slot = READ_WORD(above->slot) };
-	__u32 *entered = watch_tree_entered();
+	__u32 *entered = map_single(&watch_entered);
 
 	if (!entered)
 		return;
@@ -78,7 +71,7 @@ static __always_inline void watch_tree_enter(__u64 id, const struct watch_entry 
 /* Deletes the entry of cgroup `id`; `entry` is that entry. */
 static __always_inline void watch_tree_delete(__u64 id, const struct watch_entry *entry)
 {
-	__u32 *entered = watch_tree_entered();
+	__u32 *entered = map_single(&watch_entered);
 
 	if (entered && *entered && !(READ_WORD(entry->flags) & WATCH_OWN))
 		--*entered;
@@ -118,7 +111,7 @@ static __always_inline void set_outer(const struct watch_entry *entry,
 static __always_inline void keep_below(__u64 id, struct watch_entry *entry,
 				       const struct watch_entry *above)
 {
-	__u32 slot = READ_WORD(above->slot), *entered = watch_tree_entered();
+	__u32 slot = READ_WORD(above->slot), *entered = map_single(&watch_entered);
 
 	if (!entered)
 		return;
