@@ -235,16 +235,8 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	b->walk.process = begin_checks(mm, &own, generation, tables.cache);
 	read_registers(task, &b->walk.frame);
 	read_bounds(task, mm, &b->walk.frame);
-	unwind_begin(&b->walk.frame);
-	b->walk.last = 0;
-	b->walk.steps = 0;
-	b->walk.checked = 0;
-	b->walk.mm = (__u64)mm;
-	b->walk.by_pointer = 0;
-	b->walk.searched = 0;
-	b->walk.code.left = UNWIND_CODE_ALL;
+	unwind_walk_begin(&b->walk, (__u64)mm);
 	b->walk.in_call = !(b->sample.flags & SAMPLE_IN_USER);
-	b->walk.stop_reason = UNWIND_END_NONE;
 	b->walk.table_generation = generation;
 	b->at = at;
 	b->sample.user_frames = 0;

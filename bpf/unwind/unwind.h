@@ -238,6 +238,17 @@ unwind_find_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa
 	return unwind_read_saved(f, at, cfa, ret_fp) ? UNWIND_END_NO_CALLER : UNWIND_END_NONE;
 }
 
+/* Sets the registers of `f` to those of its caller. */
+static __attribute__((always_inline)) inline void unwind_enter(struct unwind_frame *f, __u64 pc,
+							       __u64 sp, __u64 fp)
+{
+	f->pc = pc;
+	f->sp = sp;
+	f->fp = fp;
+	f->link = 0;
+	f->exact = 0;
+}
+
 /*
  * Steps `f` to its caller for a leaf with its return address in a register. Its frame may be empty.
  */
@@ -251,10 +262,7 @@ unwind_apply_link(struct unwind_frame *f, const struct unwind_rule *rule)
 		return UNWIND_END_BAD_RULE;
 	if (f->link == 0 || !unwind_on_stack(f, sp))
 		return UNWIND_END_NO_CALLER;
-	f->pc = f->link;
-	f->sp = sp;
-	f->link = 0;
-	f->exact = 0;
+	unwind_enter(f, f->link, sp, f->fp);
 	return UNWIND_END_NONE;
 }
 
@@ -307,10 +315,7 @@ unwind_apply_signal(struct unwind_frame *f)
 	} else if (sp == f->sp || !unwind_on_stack(f, sp)) {
 		return UNWIND_END_NO_CALLER;
 	}
-	f->pc = pc;
-	f->sp = sp;
-	f->fp = fp;
-	f->link = 0;
+	unwind_enter(f, pc, sp, fp);
 	f->exact = 1;
 	f->fp_lost = 0;
 	f->signals++;
@@ -351,11 +356,7 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 	end = unwind_find_fp(f, rule, sp, &fp, &fp_lost);
 	if (end != UNWIND_END_NONE)
 		return end;
-	f->pc = pc;
-	f->sp = sp;
-	f->fp = fp;
-	f->link = 0;
-	f->exact = 0;
+	unwind_enter(f, pc, sp, fp);
 	f->fp_lost = fp_lost;
 	return UNWIND_END_NONE;
 }
@@ -389,10 +390,7 @@ unwind_apply_plain(struct unwind_frame *f, const struct unwind_rule *rule)
 		f->fp = fp;
 		f->fp_lost = 0;
 	}
-	f->pc = pc;
-	f->sp = cfa;
-	f->link = 0;
-	f->exact = 0;
+	unwind_enter(f, pc, cfa, f->fp);
 	return 1;
 }
 
@@ -447,11 +445,7 @@ static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(stru
 	if (unwind_read_saved(f, at, f->top, &fp) != 0 ||
 	    unwind_read_saved(f, at + UNWIND_WORD, f->top, &pc) != 0)
 		return UNWIND_END_NO_CALLER;
-	f->pc = UNWIND_CODE(pc);
-	f->sp = at + 2 * UNWIND_WORD;
-	f->fp = fp;
-	f->link = 0;
-	f->exact = 0;
+	unwind_enter(f, UNWIND_CODE(pc), at + 2 * UNWIND_WORD, fp);
 	return UNWIND_END_NONE;
 }
 

@@ -58,6 +58,23 @@ struct unwind_walk {
 	struct unwind_code code;
 };
 
+/*
+ * Begins a walk at w->frame, with registers and bounds set by the caller. `mm` is the address of
+ * the struct mm_struct of the stack.
+ */
+UNWIND_INLINE void unwind_walk_begin(struct unwind_walk *w, __u64 mm)
+{
+	unwind_begin(&w->frame);
+	w->last = 0;
+	w->steps = 0;
+	w->checked = 0;
+	w->mm = mm;
+	w->by_pointer = 0;
+	w->searched = 0;
+	w->code.left = UNWIND_CODE_ALL;
+	w->stop_reason = UNWIND_END_NONE;
+}
+
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
 {
 	return (pc >> UNWIND_RANGE_SHIFT) - UNWIND_RANGE_PAGE(range) < UNWIND_RANGE_PAGES(range);
@@ -259,11 +276,7 @@ UNWIND_APART long unwind_walk_step_code(struct unwind_walk *w, const struct unwi
 	if (w->code.now.fp_is == UNWIND_CODE_FP_AT &&
 	    unwind_read_saved(f, f->sp + (__u64)w->code.now.fp, at, &fp) != 0)
 		return -1;
-	f->pc = pc;
-	f->sp = sp;
-	f->fp = fp;
-	f->link = 0;
-	f->exact = 0;
+	unwind_enter(f, pc, sp, fp);
 	f->fp_lost = w->code.now.fp_is == UNWIND_CODE_FP_LOST;
 	return 0;
 }

@@ -47,16 +47,8 @@ static __always_inline void look_begin(struct looker *l, struct task_struct *tas
 	f->bounds.main = BPF_CORE_READ(task, mm, start_stack);
 	f->bounds.alternate = BPF_CORE_READ(task, sas_ss_sp);
 	f->bounds.alternate_bytes = BPF_CORE_READ(task, sas_ss_size);
-	unwind_begin(f);
+	unwind_walk_begin(&l->walk, (__u64)BPF_CORE_READ(task, mm));
 	l->pgd = (__u64)BPF_CORE_READ(task, mm, pgd);
-	l->walk.last = 0;
-	l->walk.steps = 0;
-	l->walk.checked = 0;
-	l->walk.mm = (__u64)BPF_CORE_READ(task, mm);
-	l->walk.by_pointer = 0;
-	l->walk.searched = 0;
-	l->walk.code.left = UNWIND_CODE_ALL;
-	l->walk.stop_reason = UNWIND_END_NONE;
 	l->record.sample.user_frames = 0;
 }
 
