@@ -68,13 +68,6 @@ static __noinline int count_lost(__u32 index, __u32 loss, int error)
 	return 0;
 }
 
-static __always_inline bool is_off(__u64 now_ns)
-{
-	const struct control *c = control_get();
-
-	return !c || watch_lookup_is_stale(c, now_ns);
-}
-
 static __always_inline __u32 device_of(const struct gendisk *disk)
 {
 	__u32 major = BPF_CORE_READ(disk, major);
@@ -161,14 +154,6 @@ static __always_inline struct block_sums *find_sums(const struct block_request *
 	return table_get(&block_sums, TABLE_BLOCK_SUMS, r->slot, &key, &no_sums, ret_error);
 }
 
-static __always_inline void add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns)
-{
-	__u32 step = time_bucket(ns);
-
-	if (step < QUEUE_BUCKETS)
-		__sync_fetch_and_add(&steps[step], 1);
-}
-
 /* Adds a completed request. A request that was first seen at its end has no times. */
 static __noinline int add_request(const struct block_request *r, __u64 now_ns, __u32 error)
 {
@@ -191,8 +176,8 @@ static __noinline int add_request(const struct block_request *r, __u64 now_ns, _
 	__sync_fetch_and_add(&sums->service_ns, now_ns - issued_ns);
 	if (error)
 		__sync_fetch_and_add(&sums->error_ns, now_ns - r->since_ns);
-	add_step(sums->queue, issued_ns - r->since_ns);
-	add_step(sums->service, now_ns - issued_ns);
+	time_bucket_count(sums->queue, QUEUE_BUCKETS, issued_ns - r->since_ns);
+	time_bucket_count(sums->service, QUEUE_BUCKETS, now_ns - issued_ns);
 	/* If two CPUs do this at once, the later one wins, and its time is nearly as long. */
 	if (now_ns - r->since_ns > READ_WORD(sums->longest_ns))
 		sums->longest_ns = now_ns - r->since_ns;
@@ -216,7 +201,7 @@ int BPF_PROG(block_getrq, struct bio *bio)
 	const struct block_request *old;
 	int error;
 
-	if (is_off(now_ns))
+	if (watch_lookup_is_off(now_ns))
 		return 0;
 	key = hidden_address_of(bio);
 	set_bio(bio, &r);
@@ -284,7 +269,7 @@ int BPF_PROG(block_issue, struct request *rq)
 	struct block_request r = { .since_ns = now_ns, .slot = NO_SLOT };
 	struct block_request *made;
 
-	if (is_off(now_ns))
+	if (watch_lookup_is_off(now_ns))
 		return 0;
 	made_key = key = issued_key(rq);
 	made = bpf_map_lookup_elem(&block_open, &key);
@@ -353,7 +338,7 @@ int BPF_PROG(block_complete, struct request *rq, unsigned char error, unsigned i
 	struct block_request r = { .slot = NO_SLOT };
 	const struct block_request *known;
 
-	if (is_off(now_ns))
+	if (watch_lookup_is_off(now_ns))
 		return 0;
 	if (bytes < rq->__data_len)
 		return keep_rest(rq, error);
@@ -388,7 +373,7 @@ int BPF_PROG(block_merge, struct request *rq)
 	const struct block_request *made = find_made(rq, &key);
 	struct block_request r;
 
-	if (!made || is_off(bpf_ktime_get_ns()))
+	if (!made || watch_lookup_is_off(bpf_ktime_get_ns()))
 		return 0;
 	r = *made;
 	bpf_map_delete_elem(&block_open, &key);
@@ -401,7 +386,7 @@ static __always_inline int count_joined(const struct bio *bio)
 {
 	struct block_request r = { .slot = NO_SLOT };
 
-	if (is_off(bpf_ktime_get_ns()))
+	if (watch_lookup_is_off(bpf_ktime_get_ns()))
 		return 0;
 	set_bio(bio, &r);
 	count_merge(&r);

@@ -134,14 +134,12 @@ static __always_inline struct lock_sums *add_wait(struct task_struct *task,
 						  const struct lock_wait *wait, int *ret_error)
 {
 	struct lock_sums *sums = find_sums(task, &wait->key, ret_error);
-	__u32 bucket = time_bucket_of(wait->ns, LOCK_BUCKETS);
 
 	if (!sums)
 		return 0;
 	__sync_fetch_and_add(&sums->waits, 1);
 	__sync_fetch_and_add(&sums->total_ns, wait->ns);
-	if (bucket < LOCK_BUCKETS)
-		__sync_fetch_and_add(&sums->buckets[bucket], 1);
+	time_bucket_count(sums->buckets, LOCK_BUCKETS, wait->ns);
 	note_thread(sums, wait->tid);
 	note_longest(sums, task, wait);
 	return sums;

@@ -86,6 +86,19 @@ struct quota {
 /* Private. */
 __weak MAP(LRU_HASH, quotas, struct quota_key, struct quota, 1024);
 
+/* Returns the key of the quota of `uid` in the cgroup of the current task. */
+static __always_inline struct quota_key quota_key_of(__u32 uid)
+{
+	struct quota_key key = {
+		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
+		.uid = uid,
+	};
+
+	if (!key.cgroup)
+		key.cgroup = bpf_get_current_cgroup_id();
+	return key;
+}
+
 static __always_inline bool charge_quota(const struct quota_key *key, __u64 bytes, __u64 max)
 {
 	struct quota *known = bpf_map_lookup_elem(&quotas, key);
@@ -116,14 +129,9 @@ static __always_inline bool charge_quota(const struct quota_key *key, __u64 byte
  */
 __weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
 {
-	struct quota_key key = {
-		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
-		.uid = (__u32)bpf_get_current_uid_gid(),
-	};
+	struct quota_key key = quota_key_of((__u32)bpf_get_current_uid_gid());
 	__u64 size = bpf_ringbuf_query(&events, BPF_RB_RING_SIZE);
 
-	if (!key.cgroup)
-		key.cgroup = bpf_get_current_cgroup_id();
 	bytes += BPF_RINGBUF_HDR_SZ;
 	if (charge_quota(&key, bytes, size / QUOTA_USER_PART)) {
 		key.uid = QUOTA_ALL_USERS;
@@ -141,13 +149,8 @@ __weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
  */
 static __always_inline bool event_limit_admits_kill(__u64 bytes)
 {
-	struct quota_key key = {
-		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
-		.uid = QUOTA_KILLS,
-	};
+	struct quota_key key = quota_key_of(QUOTA_KILLS);
 
-	if (!key.cgroup)
-		key.cgroup = bpf_get_current_cgroup_id();
 	bytes += BPF_RINGBUF_HDR_SZ;
 	if (charge_quota(&key, bytes,
 			 bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / QUOTA_CGROUP_PART))

@@ -46,4 +46,14 @@ static inline __attribute__((always_inline)) __u32 time_bucket(__u64 ns)
 	return time_bucket_of(ns, QUEUE_BUCKETS);
 }
 
+/* Counts a time of `ns` in its bucket of `counts`, which has `buckets` and which other CPUs use. */
+static inline __attribute__((always_inline)) void time_bucket_count(__u32 *counts, __u32 buckets,
+								    __u64 ns)
+{
+	__u32 bucket = time_bucket_of(ns, buckets);
+
+	if (bucket < buckets)
+		__sync_fetch_and_add(&counts[bucket], 1);
+}
+
 #endif

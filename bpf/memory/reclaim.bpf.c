@@ -74,13 +74,6 @@ static __noinline int count_lost(__u32 index, __u32 loss, int error)
 	return 0;
 }
 
-static __always_inline bool is_off(__u64 now_ns)
-{
-	const struct control *c = control_get();
-
-	return !c || watch_lookup_is_stale(c, now_ns);
-}
-
 /*
  * Sets the cgroup of the reclaim event. Returns false for a kernel thread, which reclaims for no
  * cgroup.
@@ -106,7 +99,7 @@ static __always_inline int begin_stretch(enum reclaim_kind kind, __u32 device)
 				     .device = device };
 	int error;
 
-	if (is_off(open.since_ns) || !find_asker(task, &open))
+	if (watch_lookup_is_off(open.since_ns) || !find_asker(task, &open))
 		return 0;
 	/*
 	 * This replaces an older event of the thread, of which the end was missed: a thread is not
@@ -137,15 +130,13 @@ static __noinline int add_stretch(const struct reclaim_open *open, __u32 kind, _
 	int error;
 	struct reclaim_sums *sums = find_sums(open, kind, &error);
 	__u64 ns = now_ns - open->since_ns;
-	__u32 step = time_bucket(ns);
 
 	if (!sums)
 		return count_lost(open->slot, LOSS_UNLISTED, error);
 	__sync_fetch_and_add(&sums->count, 1);
 	__sync_fetch_and_add(&sums->time_ns, ns);
 	__sync_fetch_and_add(&sums->pages, pages);
-	if (step < QUEUE_BUCKETS)
-		__sync_fetch_and_add(&sums->steps[step], 1);
+	time_bucket_count(sums->steps, QUEUE_BUCKETS, ns);
 	/* If two CPUs do this at once, the later one wins, and its time is nearly as long. */
 	if (ns > READ_WORD(sums->longest_ns))
 		sums->longest_ns = ns;
@@ -180,7 +171,7 @@ static __always_inline int end_stretch(enum reclaim_kind kind, __u64 pages)
 	const struct reclaim_open *known;
 	struct reclaim_open open;
 
-	if (is_off(now_ns))
+	if (watch_lookup_is_off(now_ns))
 		return 0;
 	known = bpf_map_lookup_elem(&reclaim_open, &key);
 	if (!known)

@@ -78,7 +78,7 @@ static __noinline int begin_connection(const void *socket, __u64 address, __u32 
 		return 0;
 	socket_add(sums, index, SOCKET_CONNECT_NS, fresh.begun_ns - fresh.asked_ns);
 	if (sums)
-		socket_add_step(sums->connect, fresh.begun_ns - fresh.asked_ns);
+		time_bucket_count(sums->connect, QUEUE_BUCKETS, fresh.begun_ns - fresh.asked_ns);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static __always_inline void add_end(struct socket_open *open, const struct socke
 		return;
 	socket_add(sums, key->slot, SOCKET_LIFE_NS, lasted_ns);
 	if (sums)
-		socket_add_step(sums->life, lasted_ns);
+		time_bucket_count(sums->life, QUEUE_BUCKETS, lasted_ns);
 }
 
 /* Handles a socket that is closed for good, from any state. */

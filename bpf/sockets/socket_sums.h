@@ -110,14 +110,6 @@ static __always_inline void socket_add(struct socket_sums *sums, __u32 slot, __u
 		socket_add_rest(slot, what, n);
 }
 
-static __always_inline void socket_add_step(__u32 steps[QUEUE_BUCKETS], __u64 ns)
-{
-	__u32 step = time_bucket(ns);
-
-	if (step < QUEUE_BUCKETS)
-		__sync_fetch_and_add(&steps[step], 1);
-}
-
 /*
  * Stores `now` in *known and returns the growth of a 64-bit counter. Returns 0 if a newer value was
  * stored first: CPUs may read the counter out of order.

@@ -41,13 +41,14 @@ static long look_at_polled(__u32 i, void *context)
 }
 
 /*
- * A thread that waits for only one descriptor waits for the peer of that connection, as in recv(2).
- * For unix sockets and UDP there is no other sign.
+ * Chooses the peer that the thread waits for. A thread that waits for only one descriptor waits for
+ * the peer of that connection, as in recv(2). For unix sockets and UDP there is no other sign.
  */
-static __always_inline void look_choose_only(struct looker *l)
+static __always_inline void look_choose(struct looker *l)
 {
 	struct look_on *on = &l->record.on;
 
+	look_choose_peer(l);
 	if (on->items != 1 || on->cut || on->asked)
 		return;
 	if (on->unix_opened) {
@@ -87,8 +88,7 @@ __noinline int look_at_poll(__u64 list, __u64 count)
 		return 0;
 	}
 	bpf_loop(n, look_at_polled, &l, 0);
-	look_choose_peer(l);
-	look_choose_only(l);
+	look_choose(l);
 	return 0;
 }
 
@@ -152,8 +152,7 @@ __noinline int look_at_select(__u32 count, __u64 reads, __u64 writes)
 		return 0;
 	}
 	bpf_loop(n, look_at_selected, &l, 0);
-	look_choose_peer(l);
-	look_choose_only(l);
+	look_choose(l);
 	return 0;
 }
 

@@ -54,4 +54,12 @@ static __always_inline bool watch_lookup_is_stale(const struct control *c, __u64
 	return !stale || age > stale;
 }
 
+/* As watch_lookup_is_stale, with the heartbeat of the control words. */
+static __always_inline bool watch_lookup_is_off(__u64 now)
+{
+	const struct control *c = control_get();
+
+	return !c || watch_lookup_is_stale(c, now);
+}
+
 #endif
