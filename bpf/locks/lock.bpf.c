@@ -59,10 +59,7 @@ __noinline int lock_count_lost(__u32 index, __u32 waker, int error)
 	struct slot_locks *losses;
 	const struct slot *slot;
 
-	watch_for_each (slot, index) {
-		losses = bpf_map_lookup_elem(&lock_losses, &index);
-		if (!losses)
-			return 0;
+	losses_for_each (losses, lock_losses, slot, index) {
 		if (waker)
 			losses->wakers++;
 		else

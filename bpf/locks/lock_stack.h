@@ -51,10 +51,7 @@ __noinline int lock_stack_put(__u32 index, __u64 bytes, __u32 empty)
 	if (!b)
 		return 0;
 	bytes = bound_bytes((long)bytes, sizeof(b->frames));
-	watch_for_each (slot, index) {
-		losses = bpf_map_lookup_elem(&lock_losses, &index);
-		if (!losses)
-			return 0;
+	losses_for_each (losses, lock_losses, slot, index) {
 		if (READ_WORD(slot->state) == SLOT_CAPTURE) {
 			b->sample.slot = index;
 			b->sample.epoch = READ_WORD(slot->epoch);

@@ -96,10 +96,7 @@ static __noinline int long_wait_lose(__u32 index, __u64 ns, int error)
 	struct slot_locks *losses;
 	const struct slot *slot;
 
-	watch_for_each (slot, index) {
-		losses = bpf_map_lookup_elem(&lock_losses, &index);
-		if (!losses)
-			return 0;
+	losses_for_each (losses, lock_losses, slot, index) {
 		losses->long_waits++;
 		losses->long_wait_ns += ns;
 		if (table_was_short(error))

@@ -65,10 +65,7 @@ __noinline int account_count_lost(__u32 index, __u32 ended, int error)
 	struct slot_accounts *losses;
 	const struct slot *slot;
 
-	watch_for_each (slot, index) {
-		losses = bpf_map_lookup_elem(&account_losses, &index);
-		if (!losses)
-			return 0;
+	losses_for_each (losses, account_losses, slot, index) {
 		losses->unqueued++;
 		losses->ended += ended;
 		losses->no_memory += table_was_short(error);

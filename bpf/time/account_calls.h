@@ -36,10 +36,7 @@ __noinline int account_calls_lose(__u32 index, __u64 wait_ns, int error)
 	struct slot_accounts *losses;
 	const struct slot *slot;
 
-	watch_for_each (slot, index) {
-		losses = bpf_map_lookup_elem(&account_losses, &index);
-		if (!losses)
-			return 0;
+	losses_for_each (losses, account_losses, slot, index) {
 		losses->calls_full++;
 		losses->calls_full_ns += wait_ns;
 		if (table_was_short(error))

@@ -33,14 +33,20 @@ static __always_inline bool watch_lookup_outer(const struct slot *slot, __u32 *i
 	return outer;
 }
 
+#define WATCH_WALK(slot, index, also)                                                          \
+	for (int i_ = 0; i_ < WATCHES_NESTED && (!i_ || watch_lookup_outer(slot, &(index))) && \
+			 ((slot) = bpf_map_lookup_elem(&slots, &(index))) != 0 && (also);      \
+	     i_++)
+
 /*
  * Repeats the next statement for the watch of slot number `index` and for the watches around it,
  * the nearest first. Sets `slot`, and for each further watch `index`.
  */
-#define watch_for_each(slot, index)                                                            \
-	for (int i_ = 0; i_ < WATCHES_NESTED && (!i_ || watch_lookup_outer(slot, &(index))) && \
-			 ((slot) = bpf_map_lookup_elem(&slots, &(index))) != 0;                \
-	     i_++)
+#define watch_for_each(slot, index) WATCH_WALK(slot, index, 1)
+
+/* As watch_for_each. Sets `losses` to the watch's element of `map`, too. */
+#define losses_for_each(losses, map, slot, index) \
+	WATCH_WALK(slot, index, ((losses) = bpf_map_lookup_elem(&(map), &(index))) != 0)
 
 /*
  * The dead-man switch: returns true if the heartbeat is stale. A heartbeat too far ahead of `now`
