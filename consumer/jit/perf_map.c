@@ -306,18 +306,9 @@ int perf_map_parse(const char *text, size_t bytes, size_t old_bytes, struct jit_
 enum reason perf_map_find(const struct jit_map *map, uint64_t address, const char **ret_fn,
 			  uint64_t *ret_start)
 {
-	const struct piece *found;
-	size_t low = 0, high = map->piece_count;
+	size_t after = LOWER_BOUND(i, 0, map->piece_count, map->pieces[i].start <= address);
+	const struct piece *found = after > 0 ? &map->pieces[after - 1] : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->pieces[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	found = low > 0 ? &map->pieces[low - 1] : NULL;
 	if (!found || found->entry == NO_ENTRY)
 		return map->cut ? REASON_PERF_MAP_CUT : REASON_NO_SYMBOL;
 	if (found->reused)

@@ -126,8 +126,7 @@ static void put_in_order(struct mappings *m)
 {
 	size_t kept = 0;
 
-	if (m->count > 1)
-		qsort(m->items, m->count, sizeof(*m->items), by_start);
+	array_sort(m->items, m->count, sizeof(*m->items), by_start);
 	for (size_t i = 0; i < m->count; i++)
 		if (kept == 0 || m->items[i].start >= m->items[kept - 1].end)
 			m->items[kept++] = m->items[i];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/mappings/runtime.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -55,17 +56,9 @@ int mappings_copy(const struct mappings *from, struct mappings *to)
 
 const struct mapping *mappings_find(const struct mappings *m, uint64_t address)
 {
-	size_t low = 0, high = m->count;
+	size_t at = LOWER_BOUND(i, 0, m->count, m->items[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < m->count && m->items[low].start <= address ? &m->items[low] : NULL;
+	return at < m->count && m->items[at].start <= address ? &m->items[at] : NULL;
 }
 
 void mappings_runtime(const struct mappings *m, struct runtime *ret_runtime)

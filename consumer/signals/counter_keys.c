@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/tools/array.h"
 #include "shared/tools/macro.h"
 
 static int compare_keys(const void *a, const void *b, void *bytes)
@@ -34,19 +35,9 @@ void counter_keys_done(struct counter_keys *k)
 
 size_t counter_keys_find(const struct counter_keys *k, const void *key)
 {
-	size_t from = 0, to = k->bytes ? k->count : 0;
+	size_t at = LOWER_BOUND(i, 0, k->count, memcmp(k->items[i], key, k->bytes) < 0);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		const char *at = k->items[middle];
-		int order = memcmp(key, at, k->bytes);
-
-		if (!order)
-			return (size_t)(at - k->first) / k->bytes;
-		if (order < 0)
-			to = middle;
-		else
-			from = middle + 1;
-	}
-	return k->count;
+	if (at == k->count || memcmp(k->items[at], key, k->bytes) != 0)
+		return k->count;
+	return (size_t)((const char *)k->items[at] - k->first) / k->bytes;
 }

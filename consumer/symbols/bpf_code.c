@@ -69,8 +69,7 @@ int bpf_code_read(const char *path, struct bpf_code *ret_code)
 		return r;
 	for (size_t i = 0; i < c.count; i++)
 		c.items[i].load_ns = mono_of(c.items[i].load_ns, suspended);
-	if (c.count > 0)
-		qsort(c.items, c.count, sizeof(*c.items), compare_starts);
+	array_sort(c.items, c.count, sizeof(*c.items), compare_starts);
 	*ret_code = c;
 	c = (struct bpf_code){ 0 };
 	return 0;
@@ -78,15 +77,7 @@ int bpf_code_read(const char *path, struct bpf_code *ret_code)
 
 const struct bpf_code_record *bpf_code_find(const struct bpf_code *c, uint64_t address)
 {
-	size_t low = 0, high = c->count;
+	size_t after = LOWER_BOUND(i, 0, c->count, c->items[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && address < c->items[low - 1].end ? &c->items[low - 1] : NULL;
+	return after > 0 && address < c->items[after - 1].end ? &c->items[after - 1] : NULL;
 }

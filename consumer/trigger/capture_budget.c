@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/trigger/capture_budget.h"
 
+#include "shared/tools/array.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -47,19 +48,14 @@ uint64_t capture_budget_left_ms(const struct capture_budget *b, uint64_t at_ns,
 uint64_t capture_budget_retry_ms(const struct capture_budget *b, uint64_t now_ns)
 {
 	const uint64_t minute_ns = 60 * NSEC_PER_SEC;
-	uint64_t from_ns = now_ns / minute_ns * minute_ns, low = 1, high = MINUTES;
+	uint64_t from_ns = now_ns / minute_ns * minute_ns;
 	const struct capture_limit *limit;
-
 	/* More budget is left at later times; after an hour all of it is. */
-	while (low < high) {
-		uint64_t middle = (low + high) / 2, at_ns = from_ns + middle * minute_ns;
+	size_t minutes = LOWER_BOUND(i, 1, MINUTES,
+				     capture_budget_left_ms(b, from_ns + i * minute_ns, &limit) <
+					     CAPTURE_BUDGET_LEAST_MS);
 
-		if (capture_budget_left_ms(b, at_ns, &limit) >= CAPTURE_BUDGET_LEAST_MS)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return (from_ns + low * minute_ns - now_ns) / NSEC_PER_MSEC + 1;
+	return (from_ns + minutes * minute_ns - now_ns) / NSEC_PER_MSEC + 1;
 }
 
 void capture_budget_reserve(const struct capture_budget *b, uint64_t start_ns, uint32_t ms)

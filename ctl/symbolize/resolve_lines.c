@@ -46,26 +46,17 @@ static int compare_ranges(const void *a, const void *b)
 /* Returns the innermost range that contains the address; NULL if there is none. */
 static const struct resolve_range *find_range(const struct resolve_ranges *r, uint64_t address)
 {
-	size_t low = 0, high = r->count;
+	size_t after = LOWER_BOUND(i, 0, r->count, r->rows[i].low <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->rows[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t back = 1; back <= 16 && back <= low; back++)
-		if (address < r->rows[low - back].high)
-			return &r->rows[low - back];
+	for (size_t back = 1; back <= 16 && back <= after; back++)
+		if (address < r->rows[after - back].high)
+			return &r->rows[after - back];
 	return NULL;
 }
 
 static void sort_ranges(struct resolve_ranges *r)
 {
-	if (r->count)
-		qsort(r->rows, r->count, sizeof(*r->rows), compare_ranges);
+	array_sort(r->rows, r->count, sizeof(*r->rows), compare_ranges);
 }
 
 static int push_unit(struct resolve_lines *l, Dwarf_Die *die)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 
 /* The only supported encodings: 32-bit numbers; in the table they are relative to the header. */
@@ -90,17 +91,7 @@ static uint64_t start_of(const struct elf_fdes *f, size_t i)
 /* Returns the number of FDEs that begin at or below the address. */
 static size_t count_not_above(const struct elf_fdes *f, uint64_t address)
 {
-	size_t low = 0, high = f->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (start_of(f, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, f->count, start_of(f, i) <= address);
 }
 
 /* Reads bytes of the file by their link address. -EBADMSG: no segment loads that address. */

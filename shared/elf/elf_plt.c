@@ -180,8 +180,7 @@ static int read_slots(struct slots *s)
 		if (r < 0)
 			return r;
 	}
-	if (s->count > 1)
-		qsort(s->items, s->count, sizeof(*s->items), compare_addresses);
+	array_sort(s->items, s->count, sizeof(*s->items), compare_addresses);
 	return s->symbols ? read_tables(s) : 0;
 }
 
@@ -275,13 +274,13 @@ static bool decode_stub(unsigned int machine, const uint8_t *code, size_t bytes,
 /* Adds one stub if a relocation fills its slot, the one at `address`, and the slot has a name. */
 static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t address)
 {
-	struct slot wanted = { .address = address }, *slot;
+	const struct slot wanted = { .address = address };
+	const struct slot *slot =
+		array_find(&wanted, s->items, s->count, sizeof(wanted), compare_addresses);
 	char text[STUB_NAME_BYTES + sizeof(SUFFIX)];
 	size_t place, length;
 	int r;
 
-	slot = s->count ? bsearch(&wanted, s->items, s->count, sizeof(wanted), compare_addresses)
-			: NULL;
 	if (!slot)
 		return 0;
 	if (slot->resolver ? !find_resolver_name(s, slot->what, text)

@@ -10,6 +10,7 @@
 
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules_internal.h"
+#include "shared/tools/array.h"
 #include "shared/tools/macro.h"
 
 const char *rules_resource_name(enum resource resource)
@@ -137,21 +138,11 @@ const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgr
 
 const struct rule *rules_find(const struct rules *rules, const char *name)
 {
-	size_t low = 0, high = rules->n_by_name;
+	size_t at = LOWER_BOUND(i, 0, rules->n_by_name,
+				strcmp(rules->rules[rules->by_name[i]].name, name) < 0);
+	const struct rule *r = at < rules->n_by_name ? &rules->rules[rules->by_name[at]] : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct rule *r = &rules->rules[rules->by_name[mid]];
-		int c = strcmp(r->name, name);
-
-		if (c == 0)
-			return r;
-		if (c < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return r && strcmp(r->name, name) == 0 ? r : NULL;
 }
 
 static bool same_text(const char *a, const char *b)

@@ -204,8 +204,7 @@ void rules_collect_give(struct rules_collect *c, struct rules_faults *faults)
 		c->error = -ENOMEM;
 		return;
 	}
-	if (c->kept)
-		qsort(c->items, c->kept, sizeof(*c->items), compare_offsets);
+	array_sort(c->items, c->kept, sizeof(*c->items), compare_offsets);
 	for (size_t i = 0; i < keep; i++) {
 		struct rules_pending *p = &c->items[i];
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shared/rules/rules_internal.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -132,18 +133,9 @@ static int compare_with_comm(const struct rules *rules, uint32_t entry, const ch
 static size_t find_bound(const struct rules *rules, const char *comm, size_t bytes, bool exact,
 			 bool above)
 {
-	size_t low = 0, high = rules->n_by_comm;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int c = compare_with_comm(rules, rules->by_comm[mid], comm, bytes, exact);
-
-		if (c < 0 || (above && c == 0))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, rules->n_by_comm,
+			   compare_with_comm(rules, rules->by_comm[i], comm, bytes, exact) <
+				   (int)above);
 }
 
 void rules_index_group(const struct rules *rules, const char *comm, size_t bytes, bool exact,
@@ -159,6 +151,13 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 	*ret_end = end;
 }
 
+static bool is_not_above(const char *prefix, const char *path, size_t bytes)
+{
+	int c = strncmp(prefix, path, bytes);
+
+	return c < 0 || (c == 0 && !prefix[bytes]);
+}
+
 /*
  * Counts the sorted entries with a cgroup prefix that is not above the first `bytes` bytes of
  * `path`.
@@ -166,19 +165,7 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 static size_t count_not_above(const struct rules *rules, const uint32_t *sorted, size_t n,
 			      const char *path, size_t bytes)
 {
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const char *prefix = get_cgroup(rules, sorted[mid]);
-		int c = strncmp(prefix, path, bytes);
-
-		if (c < 0 || (c == 0 && !prefix[bytes]))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, n, is_not_above(get_cgroup(rules, sorted[i]), path, bytes));
 }
 
 /*

@@ -8,6 +8,7 @@
 
 #include "consumer/kernel/map_batch.h"
 #include "shared/abi/abi.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -23,13 +24,6 @@ static int compare_places(const void *a, const void *b)
 	const struct place *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 /* Sorts the rows by id. */
@@ -80,11 +74,11 @@ bool neighbour_cpus_empty(int fd, const struct neighbour_cpus *reading)
 
 const uint64_t *neighbour_cpus_find(const struct neighbour_cpus *reading, uint64_t cgroup_id)
 {
-	const uint64_t *id = NULL;
+	size_t at = LOWER_BOUND(i, 0, reading->count, reading->ids[i] < cgroup_id);
 
-	if (reading->count)
-		id = bsearch(&cgroup_id, reading->ids, reading->count, sizeof(*id), compare_ids);
-	return id ? reading->ns + (size_t)(id - reading->ids) * reading->cpus : NULL;
+	return at < reading->count && reading->ids[at] == cgroup_id
+		       ? reading->ns + at * reading->cpus
+		       : NULL;
 }
 
 void neighbour_cpus_subtract(struct neighbour_cpus *reading, const struct neighbour_cpus *before)

@@ -9,6 +9,7 @@
 
 #include "consumer/cgroup/cgroup_names.h"
 #include "consumer/kernel/map_batch.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -115,10 +116,10 @@ void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *r
 /* Returns the growth since the begin; an element that is not that old begins at 0. */
 static uint64_t find_gain(const struct neighbour_counts *c, uint64_t id, uint64_t now_ns)
 {
-	const struct neighbour_before key = { .cgroup_id = id }, *found = NULL;
+	const struct neighbour_before key = { .cgroup_id = id };
+	const struct neighbour_before *found =
+		array_find(&key, c->items, c->count, sizeof(key), compare_ids);
 
-	if (c->count)
-		found = bsearch(&key, c->items, c->count, sizeof(key), compare_ids);
 	return found && found->cpu_ns <= now_ns ? now_ns - found->cpu_ns : now_ns;
 }
 
@@ -167,8 +168,7 @@ static int list_times(const struct reading *r, const struct neighbour_counts *c,
 		if (cpu_ns)
 			n->items[n->count++] = take_time(r->ids[i], cpu_ns, &r->values[i]);
 	}
-	if (n->count)
-		qsort(n->items, n->count, sizeof(*n->items), compare_times);
+	array_sort(n->items, n->count, sizeof(*n->items), compare_times);
 	return 0;
 }
 

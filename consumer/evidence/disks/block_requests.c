@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/signals/counter_keys.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -222,8 +223,7 @@ static int make_disks(const struct gains *gains, const struct block_reading *now
 			add_open(all, &now->open[i], now->at_ns);
 	for (size_t i = 0; i < gains->count; i++)
 		add_everybody(all, &gains->items[i]);
-	if (all->count)
-		qsort(all->items, all->count, sizeof(*all->items), compare_disks);
+	array_sort(all->items, all->count, sizeof(*all->items), compare_disks);
 	return 0;
 }
 
@@ -310,8 +310,7 @@ static int list_neighbours(struct gains *gains, const struct owner *owner,
 	all->neighbours = calloc(MAX(gains->count, (size_t)1), sizeof(*all->neighbours));
 	if (!all->neighbours)
 		return -ENOMEM;
-	if (gains->count)
-		qsort(gains->items, gains->count, sizeof(*gains->items), compare_gains);
+	array_sort(gains->items, gains->count, sizeof(*gains->items), compare_gains);
 	for (size_t i = 0; i < gains->count; i++) {
 		const struct gain *gain = &gains->items[i];
 

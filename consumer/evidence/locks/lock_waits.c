@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/signals/time_histogram.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -133,11 +134,9 @@ static const struct lock_sums *find_before(const struct lock_baseline *before,
 					   const struct lock_key *key)
 {
 	static const struct lock_sums none;
-	const struct lock_element *found = NULL;
+	const struct lock_element *found = array_find(key, before->locks, before->n_locks,
+						      sizeof(*before->locks), compare_locks);
 
-	if (before->n_locks)
-		found = bsearch(key, before->locks, before->n_locks, sizeof(*before->locks),
-				compare_locks);
 	return found ? &found->sums : &none;
 }
 
@@ -171,9 +170,7 @@ static void add_ended(struct lock_waited *w, const struct lock_element *e,
 /* Returns the row of a lock; NULL if it belongs to another process. */
 static struct lock_waited *find_lock(const struct difference *d, const struct lock_key *key)
 {
-	if (!d->all.count)
-		return NULL;
-	return bsearch(key, d->all.items, d->all.count, sizeof(*d->all.items), compare_locks);
+	return array_find(key, d->all.items, d->all.count, sizeof(*d->all.items), compare_locks);
 }
 
 static bool is_wanted(const struct difference *d, const struct lock_key *key)
@@ -216,8 +213,7 @@ static int make_places(struct difference *d)
 
 		add_lock(d, &open->lock, open->start_ns, open->comm, &open->memory);
 	}
-	if (all->count)
-		qsort(all->items, all->count, sizeof(*all->items), compare_locks);
+	array_sort(all->items, all->count, sizeof(*all->items), compare_locks);
 	for (size_t i = 0; i < all->count; i++)
 		if (!n || compare_locks(&all->items[n - 1], &all->items[i]) != 0)
 			all->items[n++] = all->items[i];
@@ -235,10 +231,9 @@ static int compare_tids(const void *a, const void *b)
 /* Whether a wait that began before the session is still going on. */
 static bool is_open_still(const struct difference *d, const struct lock_record *open)
 {
-	const struct lock_record *now = NULL;
+	const struct lock_record *now =
+		array_find(open, d->after->open, d->after->n_open, sizeof(*open), compare_tids);
 
-	if (d->after->n_open)
-		now = bsearch(open, d->after->open, d->after->n_open, sizeof(*open), compare_tids);
 	return now && now->since_ns == open->since_ns;
 }
 
@@ -303,12 +298,10 @@ static int compare_wakers(const void *a, const void *b)
 static void add_waker(struct difference *d, const struct lock_waker_element *e)
 {
 	struct lock_waited *w = find_lock(d, &e->key.lock);
-	const struct lock_waker_element *before = NULL;
+	const struct lock_waker_element *before = array_find(
+		e, d->before->wakers, d->before->n_wakers, sizeof(*before), compare_wakers);
 	struct lock_woken woken = { .kind = e->key.kind, .tid = e->key.tid };
 
-	if (d->before->n_wakers)
-		before = bsearch(e, d->before->wakers, d->before->n_wakers, sizeof(*before),
-				 compare_wakers);
 	woken.tgid = e->waker.tgid;
 	woken.waits = e->waker.waits - (before ? MIN(before->waker.waits, e->waker.waits) : 0);
 	woken.held_ns =
@@ -392,8 +385,7 @@ static void finish_all(struct difference *d)
 
 	for (size_t i = 0; i < all->count; i++)
 		finish_lock(&all->items[i]);
-	if (all->count)
-		qsort(all->items, all->count, sizeof(*all->items), by_time);
+	array_sort(all->items, all->count, sizeof(*all->items), by_time);
 	for (size_t i = 0; i < all->count; i++)
 		add_sums(&all->all, &all->items[i]);
 	if (all->count > LOCK_WAITS_NAMED) {
@@ -434,12 +426,9 @@ static int read_sorted(const struct pinned_maps *pins, uint32_t slot, struct loc
 
 	if (r < 0)
 		return r;
-	if (ret->n_locks)
-		qsort(ret->locks, ret->n_locks, sizeof(*ret->locks), compare_locks);
-	if (ret->n_wakers)
-		qsort(ret->wakers, ret->n_wakers, sizeof(*ret->wakers), compare_wakers);
-	if (ret->n_open)
-		qsort(ret->open, ret->n_open, sizeof(*ret->open), compare_tids);
+	array_sort(ret->locks, ret->n_locks, sizeof(*ret->locks), compare_locks);
+	array_sort(ret->wakers, ret->n_wakers, sizeof(*ret->wakers), compare_wakers);
+	array_sort(ret->open, ret->n_open, sizeof(*ret->open), compare_tids);
 	return 0;
 }
 

@@ -107,29 +107,22 @@ static void clip_waits(struct long_waits_reading *r, uint64_t start_ns, uint64_t
 	r->count = n;
 }
 
-static int compare_tids(const void *a, const void *b)
-{
-	const struct lock_record *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
 /* Whether the thread's last listed wait lasts until stop_ns: it has ended after all. */
 static bool is_listed(const struct long_waits_reading *r, size_t sorted, uint32_t tid,
 		      uint64_t stop_ns)
 {
 	const struct long_wait wanted = { .tid = tid, .begin_ns = UINT64_MAX };
-	size_t low = 0, high = sorted;
+	size_t after = LOWER_BOUND(i, 0, sorted, by_thread(&r->items[i], &wanted) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	return after && r->items[after - 1].tid == tid && r->items[after - 1].end_ns >= stop_ns;
+}
 
-		if (by_thread(&r->items[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && r->items[low - 1].tid == tid && r->items[low - 1].end_ns >= stop_ns;
+/* Returns the address of the lock that a thread waits for; 0: not known. */
+static uint64_t find_address(const struct long_waits_source *s, uint32_t tid)
+{
+	size_t at = LOWER_BOUND(i, 0, s->n_locks, s->locks[i].tid < tid);
+
+	return at < s->n_locks && s->locks[at].tid == tid ? s->locks[at].lock.address : 0;
 }
 
 /* Adds the waits that were not over at the end, as if they had ended then. 0 or -ENOMEM. */
@@ -142,7 +135,6 @@ static int add_open(struct long_waits_reading *r, const struct long_waits_source
 
 	for (size_t i = 0; e == 0 && i < open->count; i++) {
 		const struct open_wait *o = &open->items[i];
-		const struct lock_record wanted = { .tid = o->tid }, *lock = NULL;
 		struct long_wait w = { .begin_ns = MAX(o->begin_ns, s->start_ns),
 				       .end_ns = stop_ns,
 				       .tid = o->tid,
@@ -152,9 +144,7 @@ static int add_open(struct long_waits_reading *r, const struct long_waits_source
 
 		if (w.begin_ns + LONG_WAIT_NS > stop_ns || is_listed(r, sorted, o->tid, stop_ns))
 			continue;
-		if (o->part == ACCOUNT_LOCK && s->n_locks)
-			lock = bsearch(&wanted, s->locks, s->n_locks, sizeof(wanted), compare_tids);
-		w.address = lock ? lock->lock.address : 0;
+		w.address = o->part == ACCOUNT_LOCK ? find_address(s, o->tid) : 0;
 		r->items[r->count++] = w;
 	}
 	return e;
@@ -177,8 +167,7 @@ static uint32_t *list_tids(const struct long_waits *w, size_t *ret_count)
 		tids[n++] = w->items[i].tid;
 		tids[n++] = w->items[i].by_tid;
 	}
-	if (n)
-		qsort(tids, n, sizeof(*tids), compare_numbers);
+	array_sort(tids, n, sizeof(*tids), compare_numbers);
 	for (size_t i = 0; i < n; i++)
 		if (tids[i] && (!unique || tids[unique - 1] != tids[i]))
 			tids[unique++] = tids[i];
@@ -216,7 +205,7 @@ static int keep_threads(struct long_waits *w, const struct thread_accounts *acco
 	for (size_t i = 0; i < accounts->count; i++) {
 		const struct thread_account *a = &accounts->items[i];
 		const uint32_t *found =
-			n ? bsearch(&a->tid, tids, n, sizeof(*tids), compare_numbers) : NULL;
+			array_find(&a->tid, tids, n, sizeof(*tids), compare_numbers);
 
 		if (found)
 			add_account(&w->threads[found - tids], a);
@@ -253,13 +242,11 @@ int long_waits_take(struct long_waits_reading *reading, const struct long_waits_
 	if (e < 0)
 		return e;
 	clip_waits(r, source->start_ns, source->accounts->end_ns);
-	if (r->count)
-		qsort(r->items, r->count, sizeof(*r->items), by_thread);
+	array_sort(r->items, r->count, sizeof(*r->items), by_thread);
 	e = add_open(r, source);
 	if (e < 0)
 		return e;
-	if (r->count)
-		qsort(r->items, r->count, sizeof(*r->items), by_thread);
+	array_sort(r->items, r->count, sizeof(*r->items), by_thread);
 	w.items = TAKE_PTR(r->items);
 	w.count = r->count;
 	e = keep_threads(&w, source->accounts);
@@ -292,18 +279,9 @@ void long_waits_done(struct long_waits *w)
 	w->count = w->n_threads = w->charged = 0;
 }
 
-static int compare_threads(const void *a, const void *b)
-{
-	const struct long_waits_thread *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
 const struct long_waits_thread *long_waits_thread(const struct long_waits *w, uint32_t tid)
 {
-	const struct long_waits_thread wanted = { .tid = tid };
+	size_t at = LOWER_BOUND(i, 0, w->n_threads, w->threads[i].tid < tid);
 
-	if (!w->n_threads)
-		return NULL;
-	return bsearch(&wanted, w->threads, w->n_threads, sizeof(wanted), compare_threads);
+	return at < w->n_threads && w->threads[at].tid == tid ? &w->threads[at] : NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/signals/counter_keys.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -186,8 +187,7 @@ static void merge_gains(struct gains *gains)
 {
 	size_t n = 0;
 
-	if (gains->count)
-		qsort(gains->items, gains->count, sizeof(*gains->items), compare_gains);
+	array_sort(gains->items, gains->count, sizeof(*gains->items), compare_gains);
 	for (size_t i = 0; i < gains->count; i++) {
 		struct gain *last = n ? &gains->items[n - 1] : NULL;
 
@@ -298,8 +298,7 @@ static int make_parts(const struct gains *gains, const struct owner *owner, bool
 			add_own(all, part, gain, untracked);
 	}
 	keep_own(all);
-	if (all->count)
-		qsort(all->items, all->count, sizeof(*all->items), compare_parts);
+	array_sort(all->items, all->count, sizeof(*all->items), compare_parts);
 	for (size_t i = RECLAIM_PARTS; i < all->count; i++)
 		add_time(&all->rest_time, &all->items[i].own);
 	all->rest = all->count - MIN(all->count, (size_t)RECLAIM_PARTS);
@@ -370,8 +369,7 @@ static int list_neighbours(struct gains *gains, const struct owner *owner,
 	all->neighbours = calloc(gains->count + 1, sizeof(*all->neighbours));
 	if (!all->neighbours)
 		return -ENOMEM;
-	if (gains->count)
-		qsort(gains->items, gains->count, sizeof(*gains->items), compare_cgroups);
+	array_sort(gains->items, gains->count, sizeof(*gains->items), compare_cgroups);
 	for (size_t i = 0; i < gains->count; i++)
 		if (gains->items[i].key.cgroup_id && !is_empty(&gains->items[i].time) &&
 		    !owner->is_own(owner->context, gains->items[i].key.slot))

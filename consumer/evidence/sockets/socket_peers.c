@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/signals/counter_keys.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -161,8 +162,7 @@ static bool is_anything(const struct socket_peer *p)
 
 static void cut_peers(struct socket_view *view, struct socket_peers *all)
 {
-	if (view->count)
-		qsort(view->peers, view->count, sizeof(*view->peers), compare_peers);
+	array_sort(view->peers, view->count, sizeof(*view->peers), compare_peers);
 	for (size_t i = 0; i < view->count; i++) {
 		add_peer(&all->all, &view->peers[i]);
 		if (i < SOCKET_PEERS_TOLD)

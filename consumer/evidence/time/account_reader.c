@@ -123,10 +123,10 @@ int account_reader_step(struct account_reader *r, uint64_t until_ns)
 const struct account_record *account_reader_find(const struct account_reader *r, uint32_t tid,
 						 uint64_t first_ns)
 {
-	const struct account_record wanted = { .head.tid = tid }, *found = NULL;
+	const struct account_record wanted = { .head.tid = tid };
+	const struct account_record *found =
+		array_find(&wanted, r->items, r->count, sizeof(wanted), compare_tids);
 
-	if (r->count)
-		found = bsearch(&wanted, r->items, r->count, sizeof(wanted), compare_tids);
 	return found && found->head.account.first_ns == first_ns ? found : NULL;
 }
 

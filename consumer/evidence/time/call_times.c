@@ -10,6 +10,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -93,8 +94,7 @@ int call_times_read(const struct pinned_maps *pins, struct call_times *ret_times
 			sum_cpus(&keys[i], &values[(size_t)i * cpus], cpus,
 				 &times.items[times.count++]);
 	} while (part.more);
-	if (times.count)
-		qsort(times.items, times.count, sizeof(*times.items), compare_keys);
+	array_sort(times.items, times.count, sizeof(*times.items), compare_keys);
 	*ret_times = times;
 	times = (struct call_times){};
 	return 0;
@@ -117,10 +117,9 @@ int call_times_empty(const struct pinned_maps *pins, const struct call_times *ti
 /* Subtracts the reading at the begin; a longest wait that ended before is not the session's. */
 static void subtract_before(const struct call_times *before, uint64_t begin_ns, struct call_time *t)
 {
-	const struct call_time *b = NULL;
+	const struct call_time *b =
+		array_find(t, before->items, before->count, sizeof(*t), compare_keys);
 
-	if (before->count)
-		b = bsearch(t, before->items, before->count, sizeof(*t), compare_keys);
 	if (b) {
 		t->waits -= MIN(b->waits, t->waits);
 		t->wait_ns -= MIN(b->wait_ns, t->wait_ns);
@@ -137,8 +136,7 @@ static void merge_calls(struct call_times *times)
 {
 	size_t n = 0;
 
-	if (times->count)
-		qsort(times->items, times->count, sizeof(*times->items), compare_calls);
+	array_sort(times->items, times->count, sizeof(*times->items), compare_calls);
 	for (size_t i = 0; i < times->count; i++) {
 		const struct call_time *one = &times->items[i];
 		struct call_time *to = n ? &times->items[n - 1] : NULL;
@@ -162,10 +160,10 @@ static void merge_calls(struct call_times *times)
 /* For waits that were open at the begin, subtracts the time before it. */
 static void subtract_open(const struct open_waits *open, struct call_times *times)
 {
-	for (size_t i = 0; i < open->count && times->count; i++) {
+	for (size_t i = 0; i < open->count; i++) {
 		const struct call_time key = { .call = open->items[i].call };
 		struct call_time *t =
-			bsearch(&key, times->items, times->count, sizeof(key), compare_calls);
+			array_find(&key, times->items, times->count, sizeof(key), compare_calls);
 
 		if (t)
 			t->wait_ns -= MIN(open->items[i].wait_ns, t->wait_ns);
@@ -218,8 +216,7 @@ int call_times_end(const struct pinned_maps *pins, uint32_t slot, const struct c
 		add_open(&open->items[i], begin->begin_ns, accounts->end_ns, &times);
 	merge_calls(&times);
 	subtract_open(&begin->open, &times);
-	if (times.count)
-		qsort(times.items, times.count, sizeof(*times.items), compare_times);
+	array_sort(times.items, times.count, sizeof(*times.items), compare_times);
 	*ret_times = times;
 	times = (struct call_times){};
 	return 0;

@@ -10,6 +10,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/kernel/table_share.h"
 #include "consumer/signals/slot_nest.h"
+#include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -43,8 +44,7 @@ static int read_map(int fd, struct queue_counts *ret_counts)
 	for (uint32_t i = 0; i < count; i++)
 		counts.items[i] = (struct queue_count){ keys[i].cgroup_id, ns[i], keys[i].slot };
 	counts.count = count;
-	if (count)
-		qsort(counts.items, count, sizeof(*counts.items), compare_counts);
+	array_sort(counts.items, count, sizeof(*counts.items), compare_counts);
 	*ret_counts = counts;
 	return 0;
 }
@@ -80,10 +80,9 @@ int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_c
 /* Returns the growth since the begin. */
 static uint64_t find_gain(const struct queue_counts *before, const struct queue_count *now)
 {
-	const struct queue_count *found = NULL;
+	const struct queue_count *found =
+		array_find(now, before->items, before->count, sizeof(*now), compare_counts);
 
-	if (before->count)
-		found = bsearch(now, before->items, before->count, sizeof(*now), compare_counts);
 	return found && found->ns <= now->ns ? now->ns - found->ns : now->ns;
 }
 
@@ -124,16 +123,14 @@ static void merge_gains(struct queue_counts *now)
 {
 	size_t n = 0;
 
-	if (!now->count)
-		return;
-	qsort(now->items, now->count, sizeof(*now->items), compare_cgroups);
+	array_sort(now->items, now->count, sizeof(*now->items), compare_cgroups);
 	for (size_t i = 0; i < now->count; i++)
 		if (n && now->items[n - 1].cgroup_id == now->items[i].cgroup_id)
 			now->items[n - 1].ns += now->items[i].ns;
 		else
 			now->items[n++] = now->items[i];
 	now->count = n;
-	qsort(now->items, n, sizeof(*now->items), compare_gains);
+	array_sort(now->items, n, sizeof(*now->items), compare_gains);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "consumer/evidence/time/call_times.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/json/jsonw.h"
+#include "shared/tools/array.h"
 #include "shared/tools/macro.h"
 
 #define CALLS_PUT	20
@@ -120,8 +121,7 @@ static int join_rows(const struct call_times *times, const struct session_cpu *c
 							 .samples = cpu->of[i].samples,
 							 .weight_ns = cpu->of[i].weight_ns };
 	}
-	if (rows.count)
-		qsort(rows.items, rows.count, sizeof(*rows.items), compare_rows);
+	array_sort(rows.items, rows.count, sizeof(*rows.items), compare_rows);
 	*ret_rows = rows;
 	return 0;
 }

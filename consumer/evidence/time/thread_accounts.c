@@ -119,8 +119,7 @@ static int note_before(const struct account_reader *r, struct thread_baseline *b
 		memcpy(b->part_ns, a->part_ns, sizeof(b->part_ns));
 		b->queue = r->items[i].queue;
 	}
-	if (before->count)
-		qsort(before->items, before->count, sizeof(*before->items), compare_before);
+	array_sort(before->items, before->count, sizeof(*before->items), compare_before);
 	return 0;
 }
 
@@ -193,10 +192,9 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 				struct thread_account *t)
 {
 	const struct thread_before key = { .tid = t->tid, .first_ns = a->first_ns };
-	const struct thread_before *b = NULL;
+	const struct thread_before *b =
+		array_find(&key, d->before->items, d->before->count, sizeof(key), compare_before);
 
-	if (d->before->count)
-		b = bsearch(&key, d->before->items, d->before->count, sizeof(key), compare_before);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		t->part_ns[i] = a->part_ns[i] - (b ? MIN(b->part_ns[i], a->part_ns[i]) : 0);
 	/*

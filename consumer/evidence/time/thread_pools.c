@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/signals/pool_name.h"
+#include "shared/tools/array.h"
 #include "shared/tools/macro.h"
 
 static const char *const parts[] = {
@@ -123,8 +124,7 @@ int thread_pools_make(struct thread_accounts *accounts, struct thread_pools *ret
 	p.items = calloc(MAX(accounts->count, (size_t)1), sizeof(*p.items));
 	if (!p.items)
 		return -ENOMEM;
-	if (accounts->count)
-		qsort(accounts->items, accounts->count, sizeof(*accounts->items), compare_threads);
+	array_sort(accounts->items, accounts->count, sizeof(*accounts->items), compare_threads);
 	for (size_t i = 0; i < accounts->count; i++) {
 		const struct thread_account *t = &accounts->items[i];
 		struct thread_pool one;
@@ -139,8 +139,7 @@ int thread_pools_make(struct thread_accounts *accounts, struct thread_pools *ret
 		}
 	}
 	p.all.pools = p.count;
-	if (p.count)
-		qsort(p.items, p.count, sizeof(*p.items), compare_pools);
+	array_sort(p.items, p.count, sizeof(*p.items), compare_pools);
 	merge_rest(&p);
 	*ret_pools = p;
 	return 0;
