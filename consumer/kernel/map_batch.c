@@ -4,12 +4,26 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
-int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *ret_count)
+/* Passes an array to the pointer at `ret_items`, without its unused memory. */
+static void hand_over(void **items, uint32_t count, size_t bytes, void *ret_items)
 {
-	uint32_t next, count = room;
+	void *smaller = reallocarray(*items, MAX(count, 1u), bytes);
+
+	memcpy(ret_items, smaller ? &smaller : items, sizeof(*items));
+	*items = NULL;
+}
+
+int map_batch_read(int fd, const struct map_sizes *sizes, void *ret_keys, void *ret_values,
+		   uint32_t *ret_count)
+{
+	_cleanup_free_ void *keys = calloc(sizes->room, sizes->key_bytes);
+	_cleanup_free_ void *values = calloc(sizes->room, sizes->value_bytes);
+	uint32_t next, count = sizes->room;
 
 	if (!keys || !values)
 		return -ENOMEM;
@@ -17,6 +31,8 @@ int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *re
 	if (bpf_map_lookup_batch(fd, NULL, &next, keys, values, &count, NULL) < 0 &&
 	    errno != ENOENT)
 		return -errno;
+	hand_over(&keys, count, sizes->key_bytes, ret_keys);
+	hand_over(&values, count, sizes->value_bytes, ret_values);
 	*ret_count = count;
 	return 0;
 }
@@ -32,12 +48,12 @@ int map_batch_part(int fd, void *keys, void *values, uint32_t room, struct map_p
 	return part->more || errno == ENOENT ? 0 : -errno;
 }
 
-void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room)
+void map_batch_empty(int fd, const struct map_sizes *sizes)
 {
-	_cleanup_free_ void *keys = calloc(room, key_bytes), *values = calloc(room, value_bytes);
+	_cleanup_free_ void *keys = NULL, *values = NULL;
 	uint32_t count = 0;
 
-	if (map_batch_read(fd, keys, values, room, &count) == 0 && count)
+	if (map_batch_read(fd, sizes, &keys, &values, &count) == 0 && count)
 		bpf_map_delete_batch(fd, keys, &count, NULL);
 }
 

@@ -7,11 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The sizes of a map. */
+struct map_sizes {
+	size_t key_bytes, value_bytes;
+	uint32_t room; /* in elements */
+};
+
 /*
- * Reads a map of at most `room` elements into the arrays, which have space for them; a NULL array
- * means that its allocation failed. Sets *ret_count. Returns 0, -ENOMEM or -errno of bpf(2).
+ * Reads a map into two new arrays. `ret_keys` and `ret_values` are the addresses of the pointers to
+ * their first elements; the caller owns the arrays, and has one even for a map without elements.
+ * Returns 0, -ENOMEM or -errno of bpf(2).
  */
-int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *ret_count);
+int map_batch_read(int fd, const struct map_sizes *sizes, void *ret_keys, void *ret_values,
+		   uint32_t *ret_count);
 
 #define MAP_BATCH_PART 256 /* elements in one part of most maps */
 
@@ -30,7 +38,7 @@ struct map_part {
 int map_batch_part(int fd, void *keys, void *values, uint32_t room, struct map_part *part);
 
 /* Deletes the elements that one reading finds in a map. */
-void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room);
+void map_batch_empty(int fd, const struct map_sizes *sizes);
 
 /*
  * Deletes each entry of a hash map or a trie, with one call for each. BPF programs may delete

@@ -48,11 +48,12 @@ static int sort_rows(const uint64_t *ids, const uint64_t *ns, struct neighbour_c
 
 int neighbour_cpus_read(int fd, uint32_t cpus, struct neighbour_cpus *ret_reading)
 {
-	_cleanup_free_ uint64_t *ids = calloc(NEIGHBOURS_MAX, sizeof(*ids));
-	_cleanup_free_ uint64_t *ns = calloc((size_t)NEIGHBOURS_MAX * cpus, sizeof(*ns));
+	const struct map_sizes sizes = { sizeof(uint64_t), cpus * sizeof(uint64_t),
+					 NEIGHBOURS_MAX };
+	_cleanup_free_ uint64_t *ids = NULL, *ns = NULL;
 	struct neighbour_cpus reading = { .cpus = cpus };
 	uint32_t count;
-	int r = map_batch_read(fd, ids, ns, NEIGHBOURS_MAX, &count);
+	int r = map_batch_read(fd, &sizes, &ids, &ns, &count);
 
 	if (r < 0)
 		return r;

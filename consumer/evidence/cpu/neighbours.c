@@ -38,15 +38,11 @@ static void reading_done(struct reading *r)
 
 static int read_map(int fd, struct reading *ret_reading)
 {
-	_cleanup_free_ uint64_t *ids = calloc(NEIGHBOURS_MAX, sizeof(*ids));
-	_cleanup_free_ struct neighbour *values = calloc(NEIGHBOURS_MAX, sizeof(*values));
-	uint32_t count;
-	int r = map_batch_read(fd, ids, values, NEIGHBOURS_MAX, &count);
+	static const struct map_sizes sizes = { sizeof(uint64_t), sizeof(struct neighbour),
+						NEIGHBOURS_MAX };
 
-	if (r < 0)
-		return r;
-	*ret_reading = (struct reading){ TAKE_PTR(ids), TAKE_PTR(values), count };
-	return 0;
+	return map_batch_read(fd, &sizes, &ret_reading->ids, &ret_reading->values,
+			      &ret_reading->count);
 }
 
 /* Whether the map could be emptied: if so, everything read from it later is newer. */

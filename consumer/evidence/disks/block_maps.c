@@ -9,30 +9,21 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
-static int read_sums(const struct pinned_maps *pins, struct block_reading *read)
-{
-	read->keys = calloc(BLOCK_SUMS_MAX, sizeof(*read->keys));
-	read->sums = calloc(BLOCK_SUMS_MAX, sizeof(*read->sums));
-	return map_batch_read(pins->signal_fd[PINNED_MAP_block_sums], read->keys, read->sums,
-			      BLOCK_SUMS_MAX, &read->n_sums);
-}
-
-static int read_open(const struct pinned_maps *pins, struct block_reading *read)
-{
-	_cleanup_free_ uint64_t *addresses = calloc(BLOCK_OPEN_MAX, sizeof(*addresses));
-
-	read->open = calloc(BLOCK_OPEN_MAX, sizeof(*read->open));
-	return map_batch_read(pins->signal_fd[PINNED_MAP_block_open], addresses, read->open,
-			      BLOCK_OPEN_MAX, &read->n_open);
-}
+static const struct map_sizes sums_sizes = { sizeof(struct block_key), sizeof(struct block_sums),
+					     BLOCK_SUMS_MAX };
+static const struct map_sizes open_sizes = { sizeof(uint64_t), sizeof(struct block_request),
+					     BLOCK_OPEN_MAX };
 
 int block_maps_read(const struct pinned_maps *pins, uint32_t slot, struct block_reading *ret_read)
 {
 	struct block_reading read = { .at_ns = clock_mono_ns() };
-	int r = read_sums(pins, &read);
+	_cleanup_free_ uint64_t *addresses = NULL;
+	int r = map_batch_read(pins->signal_fd[PINNED_MAP_block_sums], &sums_sizes, &read.keys,
+			       &read.sums, &read.n_sums);
 
 	if (r == 0)
-		r = read_open(pins, &read);
+		r = map_batch_read(pins->signal_fd[PINNED_MAP_block_open], &open_sizes, &addresses,
+				   &read.open, &read.n_open);
 	if (r == 0)
 		r = pinned_maps_losses(pins, PINNED_MAP_block_losses, slot,
 				       sizeof(read.losses) / sizeof(uint64_t),
@@ -54,9 +45,7 @@ void block_maps_forget(struct block_reading *read)
 
 void block_maps_empty(const struct pinned_maps *pins)
 {
-	map_batch_empty(pins->signal_fd[PINNED_MAP_block_sums], sizeof(struct block_key),
-			sizeof(struct block_sums), BLOCK_SUMS_MAX);
+	map_batch_empty(pins->signal_fd[PINNED_MAP_block_sums], &sums_sizes);
 	table_share_reset(pins, TABLE_BLOCK_SUMS);
-	map_batch_empty(pins->signal_fd[PINNED_MAP_block_open], sizeof(uint64_t),
-			sizeof(struct block_request), BLOCK_OPEN_MAX);
+	map_batch_empty(pins->signal_fd[PINNED_MAP_block_open], &open_sizes);
 }

@@ -11,21 +11,10 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
-static int read_open(const struct pinned_maps *pins, struct reclaim_reading *read)
-{
-	read->open_keys = calloc(RECLAIM_OPEN_MAX, sizeof(*read->open_keys));
-	read->open = calloc(RECLAIM_OPEN_MAX, sizeof(*read->open));
-	return map_batch_read(pins->signal_fd[PINNED_MAP_reclaim_open], read->open_keys, read->open,
-			      RECLAIM_OPEN_MAX, &read->n_open);
-}
-
-static int read_sums(const struct pinned_maps *pins, struct reclaim_reading *read)
-{
-	read->keys = calloc(RECLAIM_SUMS_MAX, sizeof(*read->keys));
-	read->sums = calloc(RECLAIM_SUMS_MAX, sizeof(*read->sums));
-	return map_batch_read(pins->signal_fd[PINNED_MAP_reclaim_sums], read->keys, read->sums,
-			      RECLAIM_SUMS_MAX, &read->n_sums);
-}
+static const struct map_sizes sums_sizes = { sizeof(struct reclaim_key),
+					     sizeof(struct reclaim_sums), RECLAIM_SUMS_MAX };
+static const struct map_sizes open_sizes = { sizeof(struct reclaim_open_key),
+					     sizeof(struct reclaim_open), RECLAIM_OPEN_MAX };
 
 /* Drops the open events that have ended since they were read: the sums may already include them. */
 static void drop_ended(const struct pinned_maps *pins, struct reclaim_reading *read)
@@ -49,10 +38,12 @@ int reclaim_maps_read(const struct pinned_maps *pins, uint32_t slot,
 		      struct reclaim_reading *ret_read)
 {
 	struct reclaim_reading read = { .at_ns = clock_mono_ns() };
-	int r = read_open(pins, &read);
+	int r = map_batch_read(pins->signal_fd[PINNED_MAP_reclaim_open], &open_sizes,
+			       &read.open_keys, &read.open, &read.n_open);
 
 	if (r == 0)
-		r = read_sums(pins, &read);
+		r = map_batch_read(pins->signal_fd[PINNED_MAP_reclaim_sums], &sums_sizes,
+				   &read.keys, &read.sums, &read.n_sums);
 	if (r == 0)
 		r = pinned_maps_losses(pins, PINNED_MAP_reclaim_losses, slot,
 				       sizeof(read.losses) / sizeof(uint64_t),
@@ -77,9 +68,7 @@ void reclaim_maps_forget(struct reclaim_reading *read)
 
 void reclaim_maps_empty(const struct pinned_maps *pins)
 {
-	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_sums], sizeof(struct reclaim_key),
-			sizeof(struct reclaim_sums), RECLAIM_SUMS_MAX);
+	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_sums], &sums_sizes);
 	table_share_reset(pins, TABLE_RECLAIM_SUMS);
-	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_open], sizeof(struct reclaim_open_key),
-			sizeof(struct reclaim_open), RECLAIM_OPEN_MAX);
+	map_batch_empty(pins->signal_fd[PINNED_MAP_reclaim_open], &open_sizes);
 }

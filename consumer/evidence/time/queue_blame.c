@@ -30,11 +30,13 @@ static int compare_counts(const void *a, const void *b)
 
 static int read_map(int fd, struct queue_counts *ret_counts)
 {
-	_cleanup_free_ struct queue_neighbour *keys = calloc(QUEUE_NEIGHBOURS_MAX, sizeof(*keys));
-	_cleanup_free_ uint64_t *ns = calloc(QUEUE_NEIGHBOURS_MAX, sizeof(*ns));
+	static const struct map_sizes sizes = { sizeof(struct queue_neighbour), sizeof(uint64_t),
+						QUEUE_NEIGHBOURS_MAX };
+	_cleanup_free_ struct queue_neighbour *keys = NULL;
+	_cleanup_free_ uint64_t *ns = NULL;
 	struct queue_counts counts = {};
 	uint32_t count;
-	int r = map_batch_read(fd, keys, ns, QUEUE_NEIGHBOURS_MAX, &count);
+	int r = map_batch_read(fd, &sizes, &keys, &ns, &count);
 
 	if (r < 0)
 		return r;

@@ -5,12 +5,15 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "consumer/kernel/map_batch.h"
 
 #define ROOM 8
+
+static const struct map_sizes sizes = { sizeof(uint64_t), sizeof(uint32_t), ROOM };
 
 static int fd;
 
@@ -37,37 +40,51 @@ static void put(uint64_t key, uint32_t value)
 	assert_int_equal(bpf_map_update_elem(fd, &key, &value, BPF_ANY), 0);
 }
 
+/* Reads the map in place of the last reading. Returns the count. */
+static uint32_t read_all(uint64_t **keys, uint32_t **values)
+{
+	uint32_t count = 99;
+
+	free(*keys);
+	free(*values);
+	assert_int_equal(map_batch_read(fd, &sizes, keys, values, &count), 0);
+	assert_non_null(*keys);
+	assert_non_null(*values);
+	return count;
+}
+
 static void test_read_and_empty(void **state)
 {
-	uint64_t keys[ROOM];
-	uint32_t values[ROOM], count = 99;
+	uint64_t *keys = NULL;
+	uint32_t *values = NULL;
 
 	if (fd < 0)
 		skip();
-	assert_int_equal(map_batch_read(fd, keys, values, ROOM, &count), 0);
-	assert_int_equal(count, 0);
+	assert_int_equal(read_all(&keys, &values), 0);
 	for (uint64_t i = 0; i < ROOM; i++)
 		put(i, (uint32_t)i + 100);
-	assert_int_equal(map_batch_read(fd, keys, values, ROOM, &count), 0);
-	assert_int_equal(count, ROOM);
-	for (uint32_t i = 0; i < count; i++)
+	assert_int_equal(read_all(&keys, &values), ROOM);
+	for (uint32_t i = 0; i < ROOM; i++)
 		assert_int_equal(values[i], keys[i] + 100);
-	map_batch_empty(fd, sizeof(uint64_t), sizeof(uint32_t), ROOM);
-	assert_int_equal(map_batch_read(fd, keys, values, ROOM, &count), 0);
-	assert_int_equal(count, 0);
+	map_batch_empty(fd, &sizes);
+	assert_int_equal(read_all(&keys, &values), 0);
 	/* Of nothing, nothing. */
-	map_batch_empty(fd, sizeof(uint64_t), sizeof(uint32_t), ROOM);
+	map_batch_empty(fd, &sizes);
+	free(keys);
+	free(values);
 }
 
-/* On a failure the count is as before. */
+/* On a failure all is as before. */
 static void test_failures(void **state)
 {
-	uint64_t keys[ROOM];
-	uint32_t values[ROOM], count = 99;
+	uint64_t *keys = NULL;
+	uint32_t *values = NULL, count = 99;
+	const struct map_sizes huge = { SIZE_MAX / ROOM, 4, ROOM };
 
-	assert_int_equal(map_batch_read(fd, NULL, values, ROOM, &count), -ENOMEM);
-	assert_int_equal(map_batch_read(fd, keys, NULL, ROOM, &count), -ENOMEM);
-	assert_true(map_batch_read(-1, keys, values, ROOM, &count) < 0);
+	assert_int_equal(map_batch_read(fd, &huge, &keys, &values, &count), -ENOMEM);
+	assert_true(map_batch_read(-1, &sizes, &keys, &values, &count) < 0);
+	assert_null(keys);
+	assert_null(values);
 	assert_int_equal(count, 99);
 }
 
