@@ -53,10 +53,11 @@ static size_t add_up(void *items, size_t count, const struct neighbour_rows_kind
 	return n;
 }
 
-size_t neighbour_rows_make(void *items, size_t count, size_t named,
-			   const struct neighbour_rows_kind *kind,
-			   const struct neighbour_names *names)
+size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_rows_kind *kind,
+			   const struct neighbour_names *names, void *rest)
 {
+	size_t named;
+
 	if (!count)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
@@ -67,9 +68,14 @@ size_t neighbour_rows_make(void *items, size_t count, size_t named,
 	}
 	count = add_up(items, count, kind);
 	qsort(items, count, kind->bytes, kind->compare);
-	for (size_t i = 0; i < MIN(count, named); i++)
+	named = MIN(count, kind->named);
+	for (size_t i = 0; i < named; i++)
 		names->name(names->context, row_at(items, i, kind));
-	return count;
+	for (size_t i = named; i < count; i++) {
+		kind->add(rest, row_at(items, i, kind));
+		((struct neighbour_row *)rest)->cgroups += row_at(items, i, kind)->cgroups;
+	}
+	return named;
 }
 
 void neighbour_rows_ask(const void *items, size_t count, size_t bytes, struct cgroup_names *names,
@@ -104,8 +110,10 @@ static void name_row(void *context, struct neighbour_row *row)
 	cgroup_names_fill(p->names, p->cgroups, row->cgroup_id, &row->path, &row->unnamed);
 }
 
-struct neighbour_names neighbour_rows_names(struct neighbour_rows_source *p)
+struct neighbour_names neighbour_rows_names(struct neighbour_rows_source *p,
+					    struct cgroup_names *names, struct cgroups *cgroups)
 {
+	*p = (struct neighbour_rows_source){ .names = names, .cgroups = cgroups };
 	return (struct neighbour_names){ find_group, name_row, p };
 }
 

@@ -41,6 +41,7 @@ struct neighbour_names {
 /* Describes elements that begin with a row. */
 struct neighbour_rows_kind {
 	size_t bytes;				      /* of one element */
+	size_t named;				      /* number of elements with a row */
 	int (*compare)(const void *a, const void *b); /* puts the largest element first */
 	/* Returns 0 if two elements of one directory belong in one row. NULL: they always do. */
 	int (*compare_kind)(const void *a, const void *b);
@@ -49,12 +50,12 @@ struct neighbour_rows_kind {
 
 /*
  * Adds up those of the `count` elements that are in one directory, sorts the elements, and names
- * the first `named`. A sum keeps the members of its largest element, except for the row and the
- * members that `add` sums. Returns the number of elements left.
+ * the first kind->named. A sum keeps the members of its largest element, except for the row and the
+ * members that `add` sums. The other elements are added to `rest`, an element of zeros, and their
+ * cgroups to rest->row.cgroups. Returns the number of named elements.
  */
-size_t neighbour_rows_make(void *items, size_t count, size_t named,
-			   const struct neighbour_rows_kind *kind,
-			   const struct neighbour_names *names);
+size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_rows_kind *kind,
+			   const struct neighbour_names *names, void *rest);
 
 /*
  * Requests the unknown paths of `count` elements of `bytes` bytes each. Called as a session ends.
@@ -70,10 +71,10 @@ struct neighbour_rows_source {
 };
 
 /*
- * Returns the callbacks for `p`, in which the caller has set `names` and `cgroups`. Release with
- * neighbour_rows_source_done.
+ * Initialises *p and returns its callbacks. Release *p with neighbour_rows_source_done.
  */
-struct neighbour_names neighbour_rows_names(struct neighbour_rows_source *p);
+struct neighbour_names neighbour_rows_names(struct neighbour_rows_source *p,
+					    struct cgroup_names *names, struct cgroups *cgroups);
 void neighbour_rows_source_done(struct neighbour_rows_source *p);
 
 #endif

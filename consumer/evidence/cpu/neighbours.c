@@ -312,21 +312,17 @@ static void make_rows(struct neighbours *n, struct cgroups *cgroups,
 {
 	static const struct neighbour_rows_kind kind = {
 		.bytes = sizeof(struct neighbour_time),
+		.named = NEIGHBOURS_NAMED,
 		.compare = compare_times,
 		.add = add_time,
 	};
-	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
-		.names = of->names,
-		.cgroups = cgroups,
-	};
-	const struct neighbour_names names = neighbour_rows_names(&source);
-	size_t count = neighbour_rows_make(n->items, n->count, NEIGHBOURS_NAMED, &kind, &names);
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source;
+	const struct neighbour_names names = neighbour_rows_names(&source, of->names, cgroups);
+	struct neighbour_time rest = {};
 
-	for (size_t i = NEIGHBOURS_NAMED; i < count; i++) {
-		n->rest_ns += n->items[i].cpu_ns;
-		n->rest += n->items[i].row.cgroups;
-	}
-	n->count = MIN(count, (size_t)NEIGHBOURS_NAMED);
+	n->count = neighbour_rows_make(n->items, n->count, &kind, &names, &rest);
+	n->rest_ns = rest.cpu_ns;
+	n->rest = rest.row.cgroups;
 	/*
 	 * Only the root has no name. A consumer in a cgroup namespace of its own cannot find the
 	 * root.

@@ -125,11 +125,9 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 static void close_block(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
-	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
-		.names = target->names,
-		.cgroups = host->cgroups,
-	};
-	const struct neighbour_names names = neighbour_rows_names(&source);
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source;
+	const struct neighbour_names names =
+		neighbour_rows_names(&source, target->names, host->cgroups);
 
 	block_requests_close(&block_of(signal)->requests, &names);
 }

@@ -335,18 +335,15 @@ void block_requests_close(struct block_requests *all, const struct neighbour_nam
 {
 	static const struct neighbour_rows_kind kind = {
 		.bytes = sizeof(struct block_neighbour),
+		.named = BLOCK_NEIGHBOURS,
 		.compare = compare_neighbours,
 		.compare_kind = compare_devices,
 		.add = add_to,
 	};
-	size_t count = neighbour_rows_make(all->neighbours, all->n_neighbours, BLOCK_NEIGHBOURS,
-					   &kind, names);
 
-	for (size_t i = BLOCK_NEIGHBOURS; i < count; i++) {
-		add_to(&all->more, &all->neighbours[i]);
-		all->more_neighbours += all->neighbours[i].row.cgroups;
-	}
-	all->n_neighbours = MIN(count, (size_t)BLOCK_NEIGHBOURS);
+	all->n_neighbours =
+		neighbour_rows_make(all->neighbours, all->n_neighbours, &kind, names, &all->more);
+	all->more_neighbours = all->more.row.cgroups;
 	for (size_t i = 0; i < all->n_neighbours; i++)
 		all->neighbours[i].disk_service_ns =
 			find_service_ns(all, all->neighbours[i].device);

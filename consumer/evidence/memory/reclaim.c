@@ -132,11 +132,9 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 static void close_reclaim(struct signal *signal, const struct signal_host *host,
 			  const struct signal_target *target)
 {
-	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
-		.names = target->names,
-		.cgroups = host->cgroups,
-	};
-	const struct neighbour_names names = neighbour_rows_names(&source);
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source;
+	const struct neighbour_names names =
+		neighbour_rows_names(&source, target->names, host->cgroups);
 
 	reclaim_times_close(&reclaim_of(signal)->times, &names);
 }

@@ -381,17 +381,14 @@ void reclaim_times_close(struct reclaim_times *all, const struct neighbour_names
 {
 	static const struct neighbour_rows_kind kind = {
 		.bytes = sizeof(struct reclaim_neighbour),
+		.named = RECLAIM_NEIGHBOURS,
 		.compare = compare_neighbours,
 		.add = add_to,
 	};
-	size_t count = neighbour_rows_make(all->neighbours, all->n_neighbours, RECLAIM_NEIGHBOURS,
-					   &kind, names);
 
-	for (size_t i = RECLAIM_NEIGHBOURS; i < count; i++) {
-		add_to(&all->more, &all->neighbours[i]);
-		all->more_neighbours += all->neighbours[i].row.cgroups;
-	}
-	all->n_neighbours = MIN(count, (size_t)RECLAIM_NEIGHBOURS);
+	all->n_neighbours =
+		neighbour_rows_make(all->neighbours, all->n_neighbours, &kind, names, &all->more);
+	all->more_neighbours = all->more.row.cgroups;
 }
 
 int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,

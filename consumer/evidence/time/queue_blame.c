@@ -209,21 +209,18 @@ void queue_blame_close(const struct signal_host *host, const struct signal_targe
 {
 	static const struct neighbour_rows_kind kind = {
 		.bytes = sizeof(struct queue_blamed),
+		.named = QUEUE_BLAMED,
 		.compare = compare_blamed,
 		.add = add_blamed,
 	};
-	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source = {
-		.names = target->names,
-		.cgroups = host->cgroups,
-	};
-	const struct neighbour_names names = neighbour_rows_names(&source);
-	size_t count = neighbour_rows_make(blame->items, blame->count, QUEUE_BLAMED, &kind, &names);
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source;
+	const struct neighbour_names names =
+		neighbour_rows_names(&source, target->names, host->cgroups);
+	struct queue_blamed rest = {};
 
-	for (size_t i = QUEUE_BLAMED; i < count; i++) {
-		blame->rest_ns += blame->items[i].ns;
-		blame->rest += blame->items[i].row.cgroups;
-	}
-	blame->count = MIN(count, (size_t)QUEUE_BLAMED);
+	blame->count = neighbour_rows_make(blame->items, blame->count, &kind, &names, &rest);
+	blame->rest_ns = rest.ns;
+	blame->rest = rest.row.cgroups;
 }
 
 void queue_blame_forget(struct queue_counts *counts)

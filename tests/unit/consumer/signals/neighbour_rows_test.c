@@ -14,7 +14,7 @@ struct item {
 };
 
 static struct cgroup_names known;
-static struct neighbour_rows_source source = { .names = &known, .cgroups = &cgroups };
+static struct item rest; /* of the last rows */
 
 static int setup_rows(void **state)
 {
@@ -24,7 +24,6 @@ static int setup_rows(void **state)
 
 static int teardown_rows(void **state)
 {
-	neighbour_rows_source_done(&source);
 	cgroup_names_done(&known);
 	return teardown(state);
 }
@@ -45,14 +44,17 @@ static void add_item(void *sum, const void *more)
 
 static size_t make_rows(struct item *items, size_t count, size_t named)
 {
-	static const struct neighbour_rows_kind kind = {
+	const struct neighbour_rows_kind kind = {
 		.bytes = sizeof(struct item),
+		.named = named,
 		.compare = compare_items,
 		.add = add_item,
 	};
-	const struct neighbour_names names = neighbour_rows_names(&source);
+	_cleanup_(neighbour_rows_source_done) struct neighbour_rows_source source;
+	const struct neighbour_names names = neighbour_rows_names(&source, &known, &cgroups);
 
-	return neighbour_rows_make(items, count, named, &kind, &names);
+	rest = (struct item){};
+	return neighbour_rows_make(items, count, &kind, &names, &rest);
 }
 
 static void done(struct item *items, size_t count)
@@ -112,7 +114,9 @@ static void test_many_of_one(void **state)
 	items[n++] = (struct item){ .row.cgroup_id = make("/batch"), .ns = 100 };
 	neighbour_rows_ask(items, n, sizeof(items[0]), &known, &cgroups);
 	look_up(user);
-	assert_int_equal(make_rows(items, n, 1), 2);
+	assert_int_equal(make_rows(items, n, 1), 1);
+	assert_int_equal(rest.row.cgroups, 1);
+	assert_int_equal(rest.ns, 100);
 	assert_string_equal(items[0].row.path, "/a/u");
 	assert_int_equal(items[0].row.cgroup_id, user);
 	assert_int_equal(items[0].row.uid, 61234);
