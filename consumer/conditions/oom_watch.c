@@ -174,8 +174,7 @@ static void write_limit(const struct kill *k, struct jsonw *w)
 	jsonw_string(w, "limit_name", k->limit_name);
 	if (k->line.limit_cgroup[0])
 		jsonw_string(w, "limit_cgroup", k->line.limit_cgroup);
-	if (k->line.limit_bytes)
-		jsonw_u64(w, "limit_bytes", k->line.limit_bytes);
+	jsonw_u64_nonzero(w, "limit_bytes", k->line.limit_bytes);
 }
 
 /* Writes in which cgroup below the watch's the process was. */

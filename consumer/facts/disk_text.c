@@ -96,8 +96,7 @@ static void write_below(const struct facts_disks *d, const struct facts_disk *di
 			jsonw_string(w, NULL, d->devices.rows[disk->below[i]].name);
 		jsonw_array_end(w);
 	}
-	if (disk->below_more)
-		jsonw_u64(w, "over_more", disk->below_more);
+	jsonw_u64_nonzero(w, "over_more", disk->below_more);
 }
 
 static void write_mounts(const struct facts_disks *d, size_t place, struct jsonw *w)

@@ -410,8 +410,7 @@ static void write_started(const struct started *all, struct jsonw *w)
 		jsonw_string(w, NULL, text);
 	}
 	jsonw_array_end(w);
-	if (all->n_held)
-		jsonw_u64(w, "held", all->n_held);
+	jsonw_u64_nonzero(w, "held", all->n_held);
 	jsonw_object_end(w);
 }
 

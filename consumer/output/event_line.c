@@ -27,8 +27,7 @@ static void write_subject(struct jsonw *w, const struct event_subject *subject)
 	}
 	if (subject->cgroup)
 		jsonw_string(w, "cgroup", subject->cgroup);
-	if (subject->cgroup_id)
-		jsonw_u64(w, "cgroup_id", subject->cgroup_id);
+	jsonw_u64_nonzero(w, "cgroup_id", subject->cgroup_id);
 	if (subject->cgroup)
 		container_write_ids(&subject->container, subject->cgroup, w);
 	if (subject->rule && subject->rule->n_labels) {

@@ -57,8 +57,7 @@ void unwind_events_say(const struct event_log *log, struct event_budget *budget,
 	jsonw_string(&w, "comm", p->comm);
 	jsonw_string(&w, "unwind", how_names[s->how]);
 	jsonw_u64(&w, "mappings", p->maps.count);
-	if (s->cut)
-		jsonw_u64(&w, "mappings_cut", s->cut);
+	jsonw_u64_nonzero(&w, "mappings_cut", s->cut);
 	jsonw_u64(&w, "ready_ms", (clock_mono_ns() - p->maps.read_ns) / NSEC_PER_MSEC);
 	write_rowless(s->plan, files, &w);
 	event_line_end(log->lines, &w);
@@ -96,8 +95,7 @@ static void write_modules(struct unwind_files *files, struct jsonw *w)
 			written += written < MODULES_MAX;
 		}
 	jsonw_array_end(w);
-	if (omitted)
-		jsonw_u64(w, "modules_omitted", omitted);
+	jsonw_u64_nonzero(w, "modules_omitted", omitted);
 }
 
 static void write_ends(const struct totals *totals, struct jsonw *w)

@@ -212,9 +212,11 @@ void session_attach(struct sessions *all, struct session *s)
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		struct signal *signal = s->result->signals[i];
 
-		if (signal && signal->kind && signal->kind->attach &&
-		    (signal->off_reason || signal->unattached))
-			signal->kind->attach(signal, &all->host, &s->target);
+		if (!signal || !signal->kind || !signal->kind->attach ||
+		    (!signal->off_reason && !signal->unattached))
+			continue;
+		signal->kind->attach(signal, &all->host, &s->target);
+		signal->tried = true;
 	}
 }
 

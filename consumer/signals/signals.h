@@ -100,6 +100,9 @@ struct signal {
 	const char *
 		partial_reason; /* why the signal runs on some CPUs only: a literal; NULL: on all */
 	bool unattached;	/* the signal runs, but `attach` has to be called again */
+	bool tried;		/* `attach` was called */
+	bool held;		/* the kind's programs are attached for this session */
+	uint64_t late_ms;	/* the programs were attached this late after the begin */
 	uint32_t settle_ms; /* the session waits at least this long after its end for the signal */
 	/* The kind owns the rest; NULL: none, or not yet. */
 	struct signal_stacks *taken;

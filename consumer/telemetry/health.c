@@ -110,28 +110,22 @@ static void begin_line(struct health *h, uint64_t now_ns)
 	};
 }
 
-static void write_lost(struct jsonw *w, const char *name, uint64_t count)
-{
-	if (count)
-		jsonw_u64(w, name, count);
-}
-
 static void write_losses(const struct health *h, const struct health_losses *now, struct jsonw *w)
 {
 	jsonw_object(w, "lost");
 	for (int i = 0; i < SLOT_LOST_REASONS; i++)
 		if (i != DROP_HELD)
-			write_lost(w, ledger_drop_name((enum drop)i), h->ticks.lost[i]);
-	write_lost(w, ledger_drop_name(DROP_HELD), now->held - h->losses.held);
-	write_lost(w, "lines", now->lines - h->losses.lines);
-	write_lost(w, "events_full", now->events - h->losses.events);
-	write_lost(w, "events_limited", now->limited - h->losses.limited);
-	write_lost(w, "events_over_quota", now->over_quota - h->losses.over_quota);
-	write_lost(w, "events_shed", now->shed - h->losses.shed);
-	write_lost(w, "lines_left_out", now->left_out - h->losses.left_out);
-	write_lost(w, "errors_full", now->errors - h->losses.errors);
-	write_lost(w, "targets_full", now->targets - h->losses.targets);
-	write_lost(w, "bad_record", now->records - h->losses.records);
+			jsonw_u64_nonzero(w, ledger_drop_name((enum drop)i), h->ticks.lost[i]);
+	jsonw_u64_nonzero(w, ledger_drop_name(DROP_HELD), now->held - h->losses.held);
+	jsonw_u64_nonzero(w, "lines", now->lines - h->losses.lines);
+	jsonw_u64_nonzero(w, "events_full", now->events - h->losses.events);
+	jsonw_u64_nonzero(w, "events_limited", now->limited - h->losses.limited);
+	jsonw_u64_nonzero(w, "events_over_quota", now->over_quota - h->losses.over_quota);
+	jsonw_u64_nonzero(w, "events_shed", now->shed - h->losses.shed);
+	jsonw_u64_nonzero(w, "lines_left_out", now->left_out - h->losses.left_out);
+	jsonw_u64_nonzero(w, "errors_full", now->errors - h->losses.errors);
+	jsonw_u64_nonzero(w, "targets_full", now->targets - h->losses.targets);
+	jsonw_u64_nonzero(w, "bad_record", now->records - h->losses.records);
 	jsonw_object_end(w);
 }
 

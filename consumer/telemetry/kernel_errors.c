@@ -42,8 +42,7 @@ static void fill_line(void *context, struct jsonw *w)
 		jsonw_string(w, "error", strerrorname_np(-e->error));
 	jsonw_u64(w, "pid", e->tgid);
 	jsonw_string(w, "comm", comm);
-	if (e->space)
-		jsonw_u64(w, "space_bytes", e->space);
+	jsonw_u64_nonzero(w, "space_bytes", e->space);
 	if (e->slot != NO_SLOT)
 		jsonw_u64(w, "slot", e->slot);
 	jsonw_u64(w, "suppressed", e->suppressed);

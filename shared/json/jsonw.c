@@ -306,6 +306,12 @@ void jsonw_u64(struct jsonw *w, const char *key, uint64_t number)
 	put_plain(w, key, begin, (size_t)(text + sizeof(text) - begin));
 }
 
+void jsonw_u64_nonzero(struct jsonw *w, const char *key, uint64_t number)
+{
+	if (number)
+		jsonw_u64(w, key, number);
+}
+
 static uint64_t absolute_value(int64_t number)
 {
 	return number < 0 ? 0 - (uint64_t)number : (uint64_t)number;

@@ -48,6 +48,8 @@ void jsonw_u64(struct jsonw *w, const char *key, uint64_t number);
 void jsonw_i64(struct jsonw *w, const char *key, int64_t number);
 void jsonw_bool(struct jsonw *w, const char *key, bool yes);
 void jsonw_null(struct jsonw *w, const char *key);
+/* Writes nothing if the number is 0. */
+void jsonw_u64_nonzero(struct jsonw *w, const char *key, uint64_t number);
 /* Writes `bytes` bytes as hex digits, two each, lower case. */
 void jsonw_hex(struct jsonw *w, const char *key, const uint8_t *data, size_t bytes);
 /* Writes a number with three decimals: milli = 1234 writes 1.234. */

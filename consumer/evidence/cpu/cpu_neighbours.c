@@ -9,6 +9,7 @@
 #include "consumer/evidence/cpu/neighbours.h"
 #include "consumer/evidence/cpu/session_neighbours.h"
 #include "consumer/sampling/sampler.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signals.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -21,7 +22,6 @@ struct cpu_neighbours {
 	uint64_t begin_ns; /* 0: not counting */
 };
 
-static const char not_yet[] = "the session has not begun";
 static const char no_ticks[] = "no CPU has a sampling event";
 static const char no_memory[] = "there was no memory for the other cgroups";
 
@@ -39,12 +39,7 @@ static bool is_auto(const struct trigger_reason *reason)
 static struct signal *create_neighbours(const struct signal_host *host,
 					const struct signal_target *target)
 {
-	struct cpu_neighbours *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->signal.off_reason = not_yet;
-	return &s->signal;
+	return counter_signal_new(sizeof(struct cpu_neighbours), "the session has not begun");
 }
 
 static void destroy_neighbours(struct signal *signal)

@@ -32,8 +32,7 @@ static void write_named(const struct neighbours *n, const struct neighbour_time 
 
 void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *w)
 {
-	if (uid)
-		jsonw_u64(w, "neighbour_uid", uid);
+	jsonw_u64_nonzero(w, "neighbour_uid", uid);
 	if (cgroups > 1)
 		jsonw_u64(w, "neighbour_cgroups", cgroups);
 }

@@ -10,7 +10,7 @@
 #include "consumer/evidence/disks/block_requests.h"
 #include "consumer/evidence/disks/session_block.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/signal_programs.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/json/jsonw.h"
@@ -20,13 +20,10 @@
 
 struct block {
 	struct signal signal;
-	bool held, tried; /* the programs are attached for this session; the attach was tried */
-	uint64_t late_ms; /* how long after the begin */
 	struct block_reading before;	/* owned */
 	struct block_requests requests; /* owned */
 };
 
-static const char not_yet[] = "it has not been attached yet";
 static const char unreadable[] = "the kernel's counts of requests to disks cannot be read";
 static const char no_memory[] = "there was no memory for the requests to disks";
 static const char one_process[] =
@@ -50,12 +47,7 @@ static bool is_auto(const struct trigger_reason *reason)
 static struct signal *create_block(const struct signal_host *host,
 				   const struct signal_target *target)
 {
-	struct block *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->signal.off_reason = not_yet;
-	return &s->signal;
+	return counter_signal_new(sizeof(struct block), NULL);
 }
 
 static void destroy_block(struct signal *signal)
@@ -71,28 +63,11 @@ static void attach_block(struct signal *signal, const struct signal_host *host,
 			 const struct signal_target *target)
 {
 	struct block *s = block_of(signal);
-	bool late = s->tried;
 
-	s->tried = true;
-	if (s->held || target->stop_ns)
-		return;
-	if (target->only_tgid || target->by_process) {
-		signal->off_reason = one_process;
-		return;
-	}
-	if (!host->programs->of[SIGNAL_BLOCK].holders)
-		block_maps_empty(host->pins);
-	if (signal_programs_hold(host->programs, SIGNAL_BLOCK, &signal->off_reason) < 0)
-		return;
-	if (block_maps_read(host->pins, target->slot, &s->before) < 0) {
-		signal_programs_drop(host->programs, SIGNAL_BLOCK);
-		signal->off_reason = unreadable;
-		return;
-	}
-	s->held = true;
-	signal->off_reason = NULL;
-	if (late)
-		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+	if (counter_signal_hold(signal, host, target, one_process, block_maps_empty))
+		counter_signal_started(signal, host, target,
+				       block_maps_read(host->pins, target->slot, &s->before),
+				       unreadable);
 }
 
 static void end_block(struct signal *signal, const struct signal_host *host,
@@ -101,22 +76,19 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 	struct block *s = block_of(signal);
 	const struct slot_nest nest = { host->pins, target->slot };
 	struct block_reading now = {};
+	const char *off_reason = NULL;
 
-	if (!s->held)
+	if (!signal->held)
 		return;
-	s->held = false;
 	if (target->shared)
-		signal->off_reason = one_process;
+		off_reason = one_process;
 	else if (block_maps_read(host->pins, target->slot, &now) < 0)
-		signal->off_reason = unreadable;
+		off_reason = unreadable;
 	else if (block_requests_make(&s->before, &now, slot_nest_holds, &nest, &s->requests) < 0)
-		signal->off_reason = no_memory;
-	else
-		signal->evidence = &s->requests;
+		off_reason = no_memory;
+	counter_signal_end(signal, host, off_reason, &s->requests, &s->requests.ledger);
 	neighbour_rows_ask(s->requests.neighbours, s->requests.n_neighbours,
 			   sizeof(*s->requests.neighbours), target->names, host->cgroups);
-	signal->counted = signal->evidence ? &s->requests.ledger : NULL;
-	signal_programs_drop(host->programs, SIGNAL_BLOCK);
 	block_maps_forget(&now);
 	block_maps_forget(&s->before);
 }
@@ -143,27 +115,20 @@ static uint64_t sum_open(const struct block_requests *all)
 
 static void write_block(const struct signal *signal, struct jsonw *w)
 {
-	const struct block *s = (const struct block *)signal;
 	const struct block_requests *all = signal->evidence;
 	struct block_times sum;
 
-	if (!all) {
-		jsonw_null(w, "block");
-		jsonw_string(w, "block_reason", signal->off_reason);
+	if (!counter_signal_write_begin("block", all, signal->off_reason, w))
 		return;
-	}
 	sum = block_requests_sum(all);
-	jsonw_object(w, "block");
 	jsonw_u64(w, "requests", sum.requests);
 	jsonw_u64(w, "bytes", sum.bytes);
 	jsonw_u64(w, "queue_ms", sum.queue_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "service_ms", sum.service_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "longest_ms", sum.longest_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "open", sum_open(all));
-	if (sum.errors)
-		jsonw_u64(w, "errors", sum.errors);
-	if (s->late_ms)
-		jsonw_u64(w, "late_ms", s->late_ms);
+	jsonw_u64_nonzero(w, "errors", sum.errors);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
 	jsonw_object_end(w);
 }
 

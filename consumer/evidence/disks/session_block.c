@@ -47,8 +47,7 @@ static void write_sums(const struct block_times *t, struct jsonw *w)
 	jsonw_u64(w, "bytes", t->bytes);
 	jsonw_u64(w, "queue_ns", t->queue_ns);
 	jsonw_u64(w, "service_ns", t->service_ns);
-	if (t->longest_ns)
-		jsonw_u64(w, "longest_ns", t->longest_ns);
+	jsonw_u64_nonzero(w, "longest_ns", t->longest_ns);
 	jsonw_u64(w, "errors", t->errors);
 	if (t->errors)
 		jsonw_u64(w, "error_ns", t->error_ns);

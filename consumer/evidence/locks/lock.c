@@ -18,6 +18,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/signals.h"
@@ -28,7 +29,6 @@
 struct lock {
 	struct signal signal;
 	struct accounts_hold hold;
-	bool held;			    /* both programs are attached for this session */
 	struct lock_baseline before;	    /* owned */
 	struct lock_waits waits;	    /* owned */
 	struct signal_stacks taken;	    /* of the waking threads */
@@ -49,23 +49,13 @@ static struct lock *lock_of(struct signal *s)
 	return (struct lock *)s;
 }
 
-/*
- * Returns true for a session that is to explain a stall: the kernel does not count locks as
- * pressure.
- */
-static bool is_auto(const struct trigger_reason *reason)
-{
-	return trigger_reason_asks_why(reason);
-}
-
 static struct signal *create_lock(const struct signal_host *host,
 				  const struct signal_target *target)
 {
-	struct lock *s = calloc(1, sizeof(*s));
+	struct lock *s = counter_signal_new(sizeof(*s), accounts_hold_reason(host));
 
 	if (!s)
 		return NULL;
-	s->signal.off_reason = accounts_hold_reason(host);
 	stack_table_init(&s->taken.stacks, host->stacks);
 	wait_objects_init(&s->taken.objects);
 	lock_stacks_init(&s->stacks);
@@ -94,7 +84,7 @@ static void drop_programs(struct lock *s, const struct signal_host *host, bool o
 	if (of_waits)
 		signal_programs_drop(host->programs, SIGNAL_LOCK);
 	accounts_hold_leave(&s->hold, host);
-	s->held = false;
+	s->signal.held = false;
 }
 
 /*
@@ -116,7 +106,7 @@ static void attach_lock(struct signal *signal, const struct signal_host *host,
 		drop_programs(s, host, false);
 		return;
 	}
-	s->held = true;
+	signal->held = true;
 	if (lock_waits_begin(host->pins, target->slot, &s->before) < 0) {
 		drop_programs(s, host, true);
 		signal->off_reason = unreadable;
@@ -156,7 +146,7 @@ static bool prepare_lock(struct signal *signal, const struct signal_host *host,
 {
 	struct lock *s = lock_of(signal);
 
-	if (!s->held || (target->shared && !target->only_tgid))
+	if (!signal->held || (target->shared && !target->only_tgid))
 		return true;
 	if (!accounts_hold_prepare(&s->hold, host, target))
 		return false;
@@ -193,7 +183,7 @@ static void end_lock(struct signal *signal, const struct signal_host *host,
 {
 	struct lock *s = lock_of(signal);
 
-	if (!s->held)
+	if (!signal->held)
 		return;
 	s->hold.shared = target->shared && !target->only_tgid;
 	if (!s->hold.shared &&
@@ -274,8 +264,7 @@ static void write_sums(const struct lock_waits *waits, struct jsonw *w)
 	jsonw_u64(w, "open", waits->all.open);
 	jsonw_u64(w, "open_ms", waits->all.open_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "longest_ms", waits->all.longest_ns / NSEC_PER_MSEC);
-	if (waits->wakers_lost)
-		jsonw_u64(w, "wakers_left_out", waits->wakers_lost);
+	jsonw_u64_nonzero(w, "wakers_left_out", waits->wakers_lost);
 }
 
 /* Writes how many waits of any kind were long; the lines of the chains have the awaited threads. */
@@ -283,14 +272,10 @@ static void write_long_waits(const struct long_waits *waits, struct jsonw *w)
 {
 	uint64_t ns = 0;
 
-	if (!waits) {
-		jsonw_null(w, "long_waits");
-		jsonw_string(w, "long_waits_reason", unlisted);
+	if (!counter_signal_write_begin("long_waits", waits, unlisted, w))
 		return;
-	}
 	for (size_t i = 0; i < waits->count; i++)
 		ns += waits->items[i].end_ns - waits->items[i].begin_ns;
-	jsonw_object(w, "long_waits");
 	jsonw_u64(w, "waits", waits->count);
 	jsonw_u64(w, "waited_ms", ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "threads", waits->n_threads);
@@ -304,14 +289,10 @@ static void write_lock(const struct signal *signal, struct jsonw *w)
 	const struct lock *s = (const struct lock *)signal;
 	const struct lock_waits *waits = signal->evidence;
 
-	if (!waits) {
-		accounts_hold_write_missing(&s->hold, signal, "locks", "locks_reason", w);
+	if (!accounts_hold_write_begin(&s->hold, signal, "locks", w))
 		return;
-	}
-	jsonw_object(w, "locks");
 	write_sums(waits, w);
-	if (s->hold.late_ms)
-		jsonw_u64(w, "late_ms", s->hold.late_ms);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
 	write_long_waits(waits->long_waits, w);
 	jsonw_object_end(w);
 }
@@ -384,7 +365,8 @@ static bool lacks_waits(const struct signal *signal, char reason[LEDGER_REASON_B
 const struct signal_kind lock_kind = {
 	.id = SIGNAL_LOCK,
 	.stacks_of = STACKS_WAKING,
-	.is_auto = is_auto,
+	/* For a session that is to explain a stall: the kernel counts no locks as pressure. */
+	.is_auto = trigger_reason_asks_why,
 	.create = create_lock,
 	.destroy = destroy_lock,
 	.attach = attach_lock,

@@ -60,8 +60,7 @@ static void write_memory(const struct lock_memory *m, struct jsonw *w)
 
 	jsonw_object(w, "memory");
 	jsonw_string(w, "kind", lock_waits_memory(m->kind));
-	if (m->tid)
-		jsonw_u64(w, "tid", m->tid);
+	jsonw_u64_nonzero(w, "tid", m->tid);
 	if (m->name[0])
 		jsonw_string(w, "name", m->name);
 	if (inode)
@@ -148,8 +147,7 @@ static void put_lock(const struct lock_waited *l, const struct event_lines *line
 		jsonw_u64(&w, "p90_ns", l->p90_ns);
 		jsonw_u64(&w, "p99_ns", l->p99_ns);
 		jsonw_u64(&w, "threads", l->threads);
-		if (l->woken_in_vain)
-			jsonw_u64(&w, "again", l->woken_in_vain);
+		jsonw_u64_nonzero(&w, "again", l->woken_in_vain);
 		if (l->pattern)
 			jsonw_string(&w, "pattern", lock_waits_pattern(l->pattern));
 		if (l->condition)

@@ -12,7 +12,7 @@
 #include "consumer/evidence/memory/reclaim_times.h"
 #include "consumer/evidence/memory/session_reclaim.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/signal_programs.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/json/jsonw.h"
@@ -22,14 +22,11 @@
 
 struct reclaim {
 	struct signal signal;
-	bool held, tried; /* the programs are attached for this session; the attach was tried */
-	bool no_pauses;	  /* the kernel does not report throttled writers */
-	uint64_t late_ms; /* how long after the begin */
+	bool no_pauses;		       /* the kernel does not report throttled writers */
 	struct reclaim_reading before; /* owned */
 	struct reclaim_times times;    /* owned */
 };
 
-static const char not_yet[] = "it has not been attached yet";
 static const char unreadable[] = "the kernel's times of reclaim cannot be read";
 static const char no_memory[] = "there was no memory for the times of reclaim";
 static const char one_process[] =
@@ -56,11 +53,10 @@ static bool is_auto(const struct trigger_reason *reason)
 static struct signal *create_reclaim(const struct signal_host *host,
 				     const struct signal_target *target)
 {
-	struct reclaim *s = calloc(1, sizeof(*s));
+	struct reclaim *s = counter_signal_new(sizeof(*s), NULL);
 
 	if (!s)
 		return NULL;
-	s->signal.off_reason = not_yet;
 	s->no_pauses = !host->pins->abi.dirty_pauses;
 	return &s->signal;
 }
@@ -78,28 +74,11 @@ static void attach_reclaim(struct signal *signal, const struct signal_host *host
 			   const struct signal_target *target)
 {
 	struct reclaim *s = reclaim_of(signal);
-	bool late = s->tried;
 
-	s->tried = true;
-	if (s->held || target->stop_ns)
-		return;
-	if (target->only_tgid || target->by_process) {
-		signal->off_reason = one_process;
-		return;
-	}
-	if (!host->programs->of[SIGNAL_RECLAIM].holders)
-		reclaim_maps_empty(host->pins);
-	if (signal_programs_hold(host->programs, SIGNAL_RECLAIM, &signal->off_reason) < 0)
-		return;
-	if (reclaim_maps_read(host->pins, target->slot, &s->before) < 0) {
-		signal_programs_drop(host->programs, SIGNAL_RECLAIM);
-		signal->off_reason = unreadable;
-		return;
-	}
-	s->held = true;
-	signal->off_reason = NULL;
-	if (late)
-		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+	if (counter_signal_hold(signal, host, target, one_process, reclaim_maps_empty))
+		counter_signal_started(signal, host, target,
+				       reclaim_maps_read(host->pins, target->slot, &s->before),
+				       unreadable);
 }
 
 static void end_reclaim(struct signal *signal, const struct signal_host *host,
@@ -108,22 +87,19 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 	struct reclaim *s = reclaim_of(signal);
 	const struct slot_nest nest = { host->pins, target->slot };
 	struct reclaim_reading now = {};
+	const char *off_reason = NULL;
 
-	if (!s->held)
+	if (!signal->held)
 		return;
-	s->held = false;
 	if (target->shared)
-		signal->off_reason = one_process;
+		off_reason = one_process;
 	else if (reclaim_maps_read(host->pins, target->slot, &now) < 0)
-		signal->off_reason = unreadable;
+		off_reason = unreadable;
 	else if (reclaim_times_make(&s->before, &now, slot_nest_holds, &nest, &s->times) < 0)
-		signal->off_reason = no_memory;
-	else
-		signal->evidence = &s->times;
+		off_reason = no_memory;
+	counter_signal_end(signal, host, off_reason, &s->times, &s->times.ledger);
 	neighbour_rows_ask(s->times.neighbours, s->times.n_neighbours, sizeof(*s->times.neighbours),
 			   target->names, host->cgroups);
-	signal->counted = signal->evidence ? &s->times.ledger : NULL;
-	signal_programs_drop(host->programs, SIGNAL_RECLAIM);
 	reclaim_maps_forget(&now);
 	reclaim_maps_forget(&s->before);
 }
@@ -161,25 +137,18 @@ static void write_reclaim(const struct signal *signal, struct jsonw *w)
 	const struct reclaim_times *times = signal->evidence;
 	struct reclaim_time sum;
 
-	if (!times) {
-		jsonw_null(w, "reclaim");
-		jsonw_string(w, "reclaim_reason", signal->off_reason);
+	if (!counter_signal_write_begin("reclaim", times, signal->off_reason, w))
 		return;
-	}
 	sum = reclaim_times_sum(times);
-	jsonw_object(w, "reclaim");
 	write_kinds(times, s->no_pauses, w);
 	jsonw_u64(w, "from_mono_ns", times->from_ns);
 	jsonw_u64(w, "to_mono_ns", times->to_ns);
 	jsonw_u64(w, "stretches", sum.count);
 	jsonw_u64(w, "open", sum.open);
 	jsonw_u64(w, "reclaimed_bytes", sum.pages * (uint64_t)sysconf(_SC_PAGESIZE));
-	if (sum.orphans)
-		jsonw_u64(w, "orphans", sum.orphans);
-	if (times->awake)
-		jsonw_u64(w, "awake", times->awake);
-	if (s->late_ms)
-		jsonw_u64(w, "late_ms", s->late_ms);
+	jsonw_u64_nonzero(w, "orphans", sum.orphans);
+	jsonw_u64_nonzero(w, "awake", times->awake);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
 	jsonw_object_end(w);
 }
 

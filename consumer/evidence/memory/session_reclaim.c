@@ -50,11 +50,9 @@ static void write_time(const struct reclaim_time *t, struct jsonw *w)
 {
 	jsonw_u64(w, "count", t->count);
 	jsonw_u64(w, "time_ns", t->time_ns);
-	if (t->longest_ns)
-		jsonw_u64(w, "longest_ns", t->longest_ns);
+	jsonw_u64_nonzero(w, "longest_ns", t->longest_ns);
 	jsonw_u64(w, "reclaimed_bytes", bytes_of(t->pages));
-	if (t->orphans)
-		jsonw_u64(w, "orphans", t->orphans);
+	jsonw_u64_nonzero(w, "orphans", t->orphans);
 	jsonw_u64(w, "open", t->open);
 	if (t->open)
 		jsonw_u64(w, "open_ns", t->open_ns);

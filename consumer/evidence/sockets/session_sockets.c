@@ -90,12 +90,9 @@ static void write_levels(const struct socket_peer *p, struct jsonw *w)
 		jsonw_object_end(w);
 	}
 	for (int i = 0; i < SOCKET_SIGNS_; i++)
-		if (p->signs[i])
-			jsonw_u64(w, signs[i], p->signs[i]);
-	if (p->unread_ms)
-		jsonw_u64(w, "unread_ms", p->unread_ms);
-	if (p->stuck_ms)
-		jsonw_u64(w, "stuck_ms", p->stuck_ms);
+		jsonw_u64_nonzero(w, signs[i], p->signs[i]);
+	jsonw_u64_nonzero(w, "unread_ms", p->unread_ms);
+	jsonw_u64_nonzero(w, "stuck_ms", p->stuck_ms);
 }
 
 static void write_states(const struct socket_peer *p, struct jsonw *w)
@@ -134,8 +131,7 @@ static void write_srtt(const struct socket_peer *p, struct jsonw *w)
 	if (!p->srtt_most_ns)
 		return;
 	jsonw_object(w, "srtt");
-	if (p->rtt_least_ns)
-		jsonw_u64(w, "least", p->rtt_least_ns);
+	jsonw_u64_nonzero(w, "least", p->rtt_least_ns);
 	time_histogram_write_bound("p50", time_histogram_percentile_ns(p->srtt, 50), w);
 	jsonw_u64(w, "most", p->srtt_most_ns);
 	jsonw_object_end(w);
@@ -164,8 +160,7 @@ static void write_sums(const struct socket_lines *l, const struct socket_peer *p
 	write_part("connect", p->connect, w);
 	write_part("life", p->life, w);
 	write_srtt(p, w);
-	if (p->foreign)
-		jsonw_u64(w, "foreign", p->foreign);
+	jsonw_u64_nonzero(w, "foreign", p->foreign);
 }
 
 static void put_peer(const struct socket_lines *l, const struct socket_peer *p)

@@ -12,6 +12,7 @@
 #include "consumer/evidence/sockets/socket_passes.h"
 #include "consumer/evidence/sockets/socket_peers.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/slot_nest.h"
@@ -24,20 +25,17 @@ struct sockets {
 	struct socket_watcher watcher;
 	const struct signal_host *host;
 	const struct signal_target *target;
-	bool holds;    /* sampling passes are made for it */
-	bool attached; /* the program is attached */
-	bool read;     /* `before` is valid */
-	bool asked;    /* the last socket snapshot was requested */
-	uint64_t last; /* the pass of the last socket snapshot */
-	bool looked;   /* the last socket snapshot is complete */
-	uint64_t late_ms;
+	bool holds;	       /* sampling passes are made for it */
+	bool read;	       /* `before` is valid */
+	bool asked;	       /* the last socket snapshot was requested */
+	uint64_t last;	       /* the pass of the last socket snapshot */
+	bool looked;	       /* the last socket snapshot is complete */
 	const char *uncounted; /* why begins and ends are not counted: a literal; NULL: counted */
 	struct socket_reading before;
 	struct socket_view view;   /* owned */
 	struct socket_peers peers; /* owned */
 };
 
-static const char not_yet[] = "it has not been attached yet";
 static const char unreadable[] = "the kernel side's records of sockets cannot be read";
 static const char no_memory[] = "there was no memory for the sockets";
 static const char no_look[] = "no socket snapshot was completed";
@@ -59,19 +57,10 @@ static struct sockets *sockets_of_watcher(struct socket_watcher *w)
 	return (struct sockets *)((char *)w - offsetof(struct sockets, watcher));
 }
 
-/*
- * Returns true if time was lost, and for a request: a waiting or an awaited service has peers. A
- * session without a problem pays for a few socket snapshots.
- */
-static bool is_auto(const struct trigger_reason *reason)
-{
-	return trigger_reason_asks_why(reason);
-}
-
 static struct signal *create_sockets(const struct signal_host *host,
 				     const struct signal_target *target)
 {
-	struct sockets *s = calloc(1, sizeof(*s));
+	struct sockets *s = counter_signal_new(sizeof(*s), NULL);
 
 	if (s && socket_view_init(&s->view) < 0) {
 		free(s);
@@ -79,7 +68,6 @@ static struct signal *create_sockets(const struct signal_host *host,
 	}
 	if (!s)
 		return NULL;
-	s->signal.off_reason = not_yet;
 	s->host = host;
 	s->target = target;
 	return &s->signal;
@@ -137,13 +125,13 @@ static void attach_program(struct sockets *s, bool late)
 		s->uncounted = no_cgroup;
 		return;
 	}
-	s->attached = signal_programs_hold(s->host->programs, SIGNAL_SOCKET, &s->uncounted) == 0;
-	s->signal.unattached = !s->attached;
-	if (!s->attached)
+	s->signal.held = signal_programs_hold(s->host->programs, SIGNAL_SOCKET, &s->uncounted) == 0;
+	s->signal.unattached = !s->signal.held;
+	if (!s->signal.held)
 		return;
 	s->uncounted = NULL;
 	if (late)
-		s->late_ms = (clock_mono_ns() - s->target->start_ns) / NSEC_PER_MSEC;
+		counter_signal_run(&s->signal, s->target);
 }
 
 /*
@@ -205,24 +193,21 @@ static void end_sockets(struct signal *signal, const struct signal_host *host,
 	struct sockets *s = sockets_of(signal);
 	const struct socket_owner owner = { is_own, s };
 	struct socket_reading now = {};
+	const char *off_reason = NULL;
 
 	if (!s->holds)
 		return;
 	s->holds = false;
 	if (!s->view.looks)
-		signal->off_reason = no_look;
+		off_reason = no_look;
 	else if (target->shared && !target->only_tgid)
-		signal->off_reason = by_rule;
+		off_reason = by_rule;
 	else if (!s->read || socket_maps_read(host->pins, target->slot, &now) < 0)
-		signal->off_reason = unreadable;
+		off_reason = unreadable;
 	else if (socket_peers_make(&s->view, &s->before, &now, target->only_tgid ? NULL : &owner,
 				   &s->peers) < 0)
-		signal->off_reason = no_memory;
-	else
-		signal->evidence = &s->peers;
-	signal->counted = signal->evidence ? &s->peers.ledger : NULL;
-	if (s->attached)
-		signal_programs_drop(host->programs, SIGNAL_SOCKET);
+		off_reason = no_memory;
+	counter_signal_end(signal, host, off_reason, &s->peers, &s->peers.ledger);
 	socket_passes_drop(host->sockets, &s->watcher);
 	socket_maps_forget(&now);
 	socket_maps_forget(&s->before);
@@ -256,12 +241,8 @@ static void write_sockets(const struct signal *signal, struct jsonw *w)
 	const struct sockets *s = (const struct sockets *)signal;
 	const struct socket_peers *peers = signal->evidence;
 
-	if (!peers) {
-		jsonw_null(w, "sockets");
-		jsonw_string(w, "sockets_reason", signal->off_reason);
+	if (!counter_signal_write_begin("sockets", peers, signal->off_reason, w))
 		return;
-	}
-	jsonw_object(w, "sockets");
 	jsonw_u64(w, "looks", peers->looks);
 	jsonw_u64(w, "connections", peers->all.last[SOCKET_LEVEL_CONNECTIONS]);
 	jsonw_u64(w, "peers", peers->count + peers->others);
@@ -269,10 +250,8 @@ static void write_sockets(const struct signal *signal, struct jsonw *w)
 		write_counts(peers, w);
 	if (s->uncounted)
 		jsonw_string(w, "uncounted_reason", s->uncounted);
-	if (s->late_ms)
-		jsonw_u64(w, "late_ms", s->late_ms);
-	if (peers->unlisted)
-		jsonw_u64(w, "unlisted", peers->unlisted);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
+	jsonw_u64_nonzero(w, "unlisted", peers->unlisted);
 	jsonw_object_end(w);
 }
 
@@ -280,7 +259,11 @@ const struct signal_kind socket_kind = {
 	.id = SIGNAL_SOCKET,
 	.counts = "socket snapshots",
 	.table = "limits of a snapshot",
-	.is_auto = is_auto,
+	/*
+	 * If time was lost, and for a request: a waiting or an awaited service has peers. A session
+	 * without a problem pays for a few socket snapshots.
+	 */
+	.is_auto = trigger_reason_asks_why,
 	.create = create_sockets,
 	.destroy = destroy_sockets,
 	.attach = attach_sockets,

@@ -5,12 +5,10 @@
 
 #include "consumer/io/turn.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signal_programs.h"
-#include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
 
-static const char not_yet[] = "it has not been attached yet";
 static const char unreadable[] = "the accounts of threads cannot be read";
 static const char no_times[] =
 	"this kernel keeps no times of threads: it was built without CONFIG_SCHEDSTATS and "
@@ -36,7 +34,7 @@ struct accounts_held {
 
 const char *accounts_hold_reason(const struct signal_host *host)
 {
-	return host->pins->abi.sched_info ? not_yet : no_times;
+	return host->pins->abi.sched_info ? NULL : no_times;
 }
 
 static struct accounts_held *find_held(const struct account_holds *all,
@@ -126,10 +124,8 @@ static struct accounts_held *attach_program(const struct signal_host *host,
 bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
 			  const struct signal_host *host, const struct signal_target *target)
 {
-	bool late = hold->tried;
 	struct accounts_held *held;
 
-	hold->tried = true;
 	if (hold->held || target->stop_ns || !host->pins->abi.sched_info)
 		return false;
 	held = find_held(host->accounts, target);
@@ -139,9 +135,7 @@ bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
 		return false;
 	held->holders++;
 	hold->held = held;
-	signal->off_reason = NULL;
-	if (late)
-		hold->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+	counter_signal_run(signal, target);
 	return true;
 }
 
@@ -223,9 +217,9 @@ void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *h
 	account_table_sweep_step(&host->accounts->sweep, host->pins, turn_until_ns());
 }
 
-void accounts_hold_write_missing(const struct accounts_hold *hold, const struct signal *signal,
-				 const char *key, const char *key_reason, struct jsonw *w)
+bool accounts_hold_write_begin(const struct accounts_hold *hold, const struct signal *signal,
+			       const char *key, struct jsonw *w)
 {
-	jsonw_null(w, key);
-	jsonw_string(w, key_reason, hold->shared ? others : signal->off_reason);
+	return counter_signal_write_begin(key, signal->evidence,
+					  hold->shared ? others : signal->off_reason, w);
 }

@@ -28,12 +28,10 @@ void accounts_hold_done_all(struct account_holds *all);
 /* One signal's share of the accounts; initially all 0. */
 struct accounts_hold {
 	struct accounts_held *held; /* NULL: the program is not attached for this signal */
-	bool tried;		    /* accounts_hold_attach was called */
 	bool shared;		    /* the accounts also have threads outside of the session */
-	uint64_t late_ms;	    /* the program was attached this late after the begin */
 };
 
-/* Returns why the signal does not run before its program is attached: a literal. */
+/* Returns why no session has accounts: a literal; NULL: sessions can have accounts. */
 const char *accounts_hold_reason(const struct signal_host *host);
 
 /*
@@ -81,8 +79,8 @@ const struct thread_baseline *accounts_hold_before(const struct accounts_hold *h
 /* Detaches the program after the last signal that uses it. Does nothing if it is not attached. */
 void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *host);
 
-/* Writes `key` as null, and key_reason as the reason for this. */
-void accounts_hold_write_missing(const struct accounts_hold *hold, const struct signal *signal,
-				 const char *key, const char *key_reason, struct jsonw *w);
+/* Begins the signal's object `key` of session.end, as counter_signal_write_begin does. */
+bool accounts_hold_write_begin(const struct accounts_hold *hold, const struct signal *signal,
+			       const char *key, struct jsonw *w);
 
 #endif

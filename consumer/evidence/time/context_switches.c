@@ -9,6 +9,7 @@
 
 #include "consumer/evidence/time/accounts_hold.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "shared/json/jsonw.h"
@@ -20,14 +21,11 @@ struct context_switches {
 	struct accounts_hold hold; /* if the accounts count */
 	bool by_accounts;
 	bool counted;		    /* counts are valid, from begin + late_ms to end */
-	bool tried;		    /* attach was called */
 	bool shared;		    /* the counts include other processes */
-	uint64_t late_ms;	    /* the delay between begin and attaching the program */
 	uint64_t uncounted;	    /* switches of threads that got no account (table full) */
 	struct slot_switches count; /* at begin the first counts, at end the difference */
 };
 
-static const char not_yet[] = "it has not been attached yet";
 static const char unreadable[] = "the counters cannot be read";
 static const char others[] =
 	"the kernel side counts by cgroup, and more of the cgroup was sampled than this "
@@ -38,24 +36,10 @@ static struct context_switches *switches_of(struct signal *s)
 	return (struct context_switches *)s;
 }
 
-/*
- * Returns true for a session that is to explain a stall: whether tasks lost the CPU or gave it up
- * to wait, and how often, shows the delay of the service.
- */
-static bool is_auto(const struct trigger_reason *reason)
-{
-	return trigger_reason_asks_why(reason);
-}
-
 static struct signal *create_switches(const struct signal_host *host,
 				      const struct signal_target *target)
 {
-	struct context_switches *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->signal.off_reason = not_yet;
-	return &s->signal;
+	return counter_signal_new(sizeof(struct context_switches), NULL);
 }
 
 static void destroy_switches(struct signal *s)
@@ -89,24 +73,12 @@ static void attach_switches(struct signal *signal, const struct signal_host *hos
 			    const struct signal_target *target)
 {
 	struct context_switches *s = switches_of(signal);
-	bool late = s->tried;
 
-	s->tried = true;
-	if (s->counted || target->stop_ns)
+	if (s->by_accounts || signal->held || join_accounts(s, host, target))
 		return;
-	if (!join_accounts(s, host, target)) {
-		if (signal_programs_hold(host->programs, SIGNAL_SWITCH, &signal->off_reason) < 0)
-			return;
-		if (read_switches(host, target, &s->count) < 0) {
-			signal_programs_drop(host->programs, SIGNAL_SWITCH);
-			signal->off_reason = unreadable;
-			return;
-		}
-	}
-	s->counted = true;
-	signal->off_reason = NULL;
-	if (late)
-		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+	if (counter_signal_hold(signal, host, target, NULL, NULL))
+		counter_signal_started(signal, host, target, read_switches(host, target, &s->count),
+				       unreadable);
 }
 
 static bool prepare_switches(struct signal *signal, const struct signal_host *host,
@@ -141,14 +113,12 @@ static void subtract_counters(struct context_switches *s, const struct signal_ho
 	struct slot_switches last;
 
 	s->shared = target->shared;
-	if (read_switches(host, target, &last) == 0) {
+	s->counted = read_switches(host, target, &last) == 0;
+	if (s->counted) {
 		s->count.voluntary = last.voluntary - s->count.voluntary;
 		s->count.involuntary = last.involuntary - s->count.involuntary;
-	} else {
-		s->counted = false;
-		s->signal.off_reason = unreadable;
 	}
-	signal_programs_drop(host->programs, SIGNAL_SWITCH);
+	counter_signal_end(&s->signal, host, s->counted ? NULL : unreadable, NULL, NULL);
 }
 
 static void end_switches(struct signal *signal, const struct signal_host *host,
@@ -156,9 +126,9 @@ static void end_switches(struct signal *signal, const struct signal_host *host,
 {
 	struct context_switches *s = switches_of(signal);
 
-	if (s->counted && s->by_accounts)
+	if (s->by_accounts)
 		sum_accounts(s, host, target);
-	else if (s->counted)
+	else if (signal->held)
 		subtract_counters(s, host, target);
 }
 
@@ -166,25 +136,24 @@ static void write_switches(const struct signal *signal, struct jsonw *w)
 {
 	const struct context_switches *s = (const struct context_switches *)signal;
 
-	if (!s->counted || s->shared) {
-		jsonw_null(w, "switches");
-		jsonw_string(w, "switches_reason", s->counted ? others : signal->off_reason);
+	if (!counter_signal_write_begin("switches", s->counted && !s->shared,
+					s->counted ? others : signal->off_reason, w))
 		return;
-	}
-	jsonw_object(w, "switches");
 	jsonw_u64(w, "voluntary", s->count.voluntary);
 	jsonw_u64(w, "involuntary", s->count.involuntary);
-	if (s->uncounted)
-		jsonw_u64(w, "uncounted", s->uncounted);
-	if (s->late_ms)
-		jsonw_u64(w, "late_ms", s->late_ms);
+	jsonw_u64_nonzero(w, "uncounted", s->uncounted);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
 	jsonw_object_end(w);
 }
 
 const struct signal_kind context_switches_kind = {
 	.id = SIGNAL_SWITCH,
 	.auto_why = "auto: at pressure, running threads and context switches",
-	.is_auto = is_auto,
+	/*
+	 * For a session that is to explain a stall: whether tasks lost the CPU or gave it up to
+	 * wait, and how often, shows the delay of the service.
+	 */
+	.is_auto = trigger_reason_asks_why,
 	.create = create_switches,
 	.destroy = destroy_switches,
 	.attach = attach_switches,

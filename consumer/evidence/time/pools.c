@@ -8,6 +8,7 @@
 
 #include "consumer/evidence/time/accounts_hold.h"
 #include "consumer/evidence/time/thread_pools.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signals.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
@@ -28,24 +29,10 @@ static struct pools *pools_of(struct signal *s)
 	return (struct pools *)s;
 }
 
-/*
- * Returns true for a session that is to explain a stall: a stall is waiting, and this signal has
- * the kinds of waits.
- */
-static bool is_auto(const struct trigger_reason *reason)
-{
-	return trigger_reason_asks_why(reason);
-}
-
 static struct signal *create_pools(const struct signal_host *host,
 				   const struct signal_target *target)
 {
-	struct pools *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->signal.off_reason = accounts_hold_reason(host);
-	return &s->signal;
+	return counter_signal_new(sizeof(struct pools), accounts_hold_reason(host));
 }
 
 static void destroy_pools(struct signal *signal)
@@ -114,17 +101,13 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 	const struct pools *s = (const struct pools *)signal;
 	const struct thread_pools *grouped = signal->evidence;
 
-	if (!grouped) {
-		accounts_hold_write_missing(&s->hold, signal, "pools", "pools_reason", w);
+	if (!accounts_hold_write_begin(&s->hold, signal, "pools", w))
 		return;
-	}
-	jsonw_object(w, "pools");
 	write_sums(&grouped->all, w);
 	jsonw_u64(w, "from_mono_ns", s->from_ns);
 	jsonw_u64(w, "to_mono_ns", s->to_ns);
 	jsonw_u64(w, "read_us", s->read_ns / NSEC_PER_USEC);
-	if (s->hold.late_ms)
-		jsonw_u64(w, "late_ms", s->hold.late_ms);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
 	jsonw_object_end(w);
 }
 
@@ -134,7 +117,8 @@ const struct signal_kind pools_kind = {
 	.auto_why =
 		"auto: at a stall and on request, running threads, context switches and waits of "
 		"threads",
-	.is_auto = is_auto,
+	/* For a session that is to explain a stall, which is waiting: it has the kinds of waits. */
+	.is_auto = trigger_reason_asks_why,
 	.settle = accounts_hold_settle,
 	.create = create_pools,
 	.destroy = destroy_pools,

@@ -9,6 +9,7 @@
 #include "consumer/evidence/time/accounts_hold.h"
 #include "consumer/evidence/time/queue_waits.h"
 #include "consumer/evidence/time/session_queue.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/time_histogram.h"
@@ -32,23 +33,10 @@ static struct runq *runq_of(struct signal *s)
 	return (struct runq *)s;
 }
 
-/*
- * Returns true for a session that is to explain a stall: it costs nothing on top of the accounts.
- */
-static bool is_auto(const struct trigger_reason *reason)
-{
-	return trigger_reason_asks_why(reason);
-}
-
 static struct signal *create_runq(const struct signal_host *host,
 				  const struct signal_target *target)
 {
-	struct runq *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->signal.off_reason = accounts_hold_reason(host);
-	return &s->signal;
+	return counter_signal_new(sizeof(struct runq), accounts_hold_reason(host));
 }
 
 static void destroy_runq(struct signal *signal)
@@ -98,7 +86,7 @@ static void end_runq(struct signal *signal, const struct signal_host *host,
 	struct thread_accounts *accounts = accounts_hold_end(&s->hold, signal, host, target);
 
 	if (accounts && thread_pools_make(accounts, &s->waits.pools) == 0) {
-		s->waits.pools.late_ns = s->hold.late_ms * NSEC_PER_MSEC;
+		s->waits.pools.late_ns = signal->late_ms * NSEC_PER_MSEC;
 		queue_waits_find_longest(accounts, &s->waits);
 		queue_blame_end(host, target, &s->before, &s->waits.blame);
 		close_ledger(s, accounts);
@@ -147,21 +135,18 @@ static void write_runq(const struct signal *signal, struct jsonw *w)
 {
 	const struct runq *s = (const struct runq *)signal;
 
-	if (!signal->evidence) {
-		accounts_hold_write_missing(&s->hold, signal, "runq", "runq_reason", w);
+	if (!accounts_hold_write_begin(&s->hold, signal, "runq", w))
 		return;
-	}
-	jsonw_object(w, "runq");
 	write_sums(signal->evidence, w);
-	if (s->hold.late_ms)
-		jsonw_u64(w, "late_ms", s->hold.late_ms);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
 	jsonw_object_end(w);
 }
 
 const struct signal_kind runq_kind = {
 	.id = SIGNAL_RUNQ,
 	.counts = "waits for a CPU",
-	.is_auto = is_auto,
+	/* For a session that is to explain a stall: it costs nothing on top of the accounts. */
+	.is_auto = trigger_reason_asks_why,
 	.create = create_runq,
 	.destroy = destroy_runq,
 	.attach = attach_runq,

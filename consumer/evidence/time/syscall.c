@@ -8,6 +8,7 @@
 #include "consumer/evidence/time/accounts_hold.h"
 #include "consumer/evidence/time/call_times.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/counter_signal.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
 #include "shared/json/jsonw.h"
@@ -31,24 +32,11 @@ static struct system_calls *calls_of(struct signal *s)
 	return (struct system_calls *)s;
 }
 
-/*
- * Returns true for a session that is to explain a stall: a stall is waiting, and this signal has
- * the system call.
- */
-static bool is_auto(const struct trigger_reason *reason)
-{
-	return trigger_reason_asks_why(reason);
-}
-
 static struct signal *create_calls(const struct signal_host *host,
 				   const struct signal_target *target)
 {
-	struct system_calls *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->signal.off_reason = target->only_tgid ? one_process : accounts_hold_reason(host);
-	return &s->signal;
+	return counter_signal_new(sizeof(struct system_calls),
+				  target->only_tgid ? one_process : accounts_hold_reason(host));
 }
 
 static void destroy_calls(struct signal *signal)
@@ -158,14 +146,10 @@ static void write_calls(const struct signal *signal, struct jsonw *w)
 {
 	const struct system_calls *s = (const struct system_calls *)signal;
 
-	if (!signal->evidence) {
-		accounts_hold_write_missing(&s->hold, signal, "syscall", "syscall_reason", w);
+	if (!accounts_hold_write_begin(&s->hold, signal, "syscall", w))
 		return;
-	}
-	jsonw_object(w, "syscall");
 	write_sums(s, w);
-	if (s->hold.late_ms)
-		jsonw_u64(w, "late_ms", s->hold.late_ms);
+	jsonw_u64_nonzero(w, "late_ms", signal->late_ms);
 	jsonw_object_end(w);
 }
 
@@ -173,7 +157,8 @@ const struct signal_kind syscall_kind = {
 	.id = SIGNAL_SYSCALL,
 	.counts = "waits in system calls",
 	.table = "table of system calls",
-	.is_auto = is_auto,
+	/* For a session that is to explain a stall, which is waiting: it has the system call. */
+	.is_auto = trigger_reason_asks_why,
 	.create = create_calls,
 	.destroy = destroy_calls,
 	.attach = attach_calls,

@@ -55,6 +55,8 @@ static void writes_numbers(void **state)
 	jsonw_u64(&w, NULL, 99);
 	jsonw_u64(&w, NULL, 100);
 	jsonw_u64(&w, NULL, UINT64_MAX);
+	jsonw_u64_nonzero(&w, NULL, 0);
+	jsonw_u64_nonzero(&w, NULL, 7);
 	jsonw_i64(&w, NULL, -1);
 	jsonw_i64(&w, NULL, INT64_MIN);
 	jsonw_i64(&w, NULL, INT64_MAX);
@@ -65,7 +67,7 @@ static void writes_numbers(void **state)
 	jsonw_milli(&w, NULL, -12050);
 	jsonw_milli(&w, NULL, INT64_MIN);
 	jsonw_array_end(&w);
-	is(&w, "[0,9,10,99,100,18446744073709551615,-1,-9223372036854775808,9223372036854775807,"
+	is(&w, "[0,9,10,99,100,18446744073709551615,7,-1,-9223372036854775808,9223372036854775807,"
 	       "0.000,1.234,0.005,-0.007,-12.050,-9223372036854775.808]");
 }
 
