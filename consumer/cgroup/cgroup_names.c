@@ -19,15 +19,8 @@ void cgroup_names_init(struct cgroup_names *n)
 
 void cgroup_names_done(struct cgroup_names *n)
 {
-	uint64_t id, *above;
-	char *path;
-
-	idmap_for_each (&n->by_id, i, id, path)
-		free(path);
-	idmap_for_each (&n->above, i, id, above)
-		free(above);
-	idmap_done(&n->by_id);
-	idmap_done(&n->above);
+	idmap_free(&n->by_id, free);
+	idmap_free(&n->above, free);
 }
 
 /* Keeps the path, or "". Returns the kept path; NULL without space. */

@@ -57,23 +57,11 @@ int cgroups_start(struct cgroups *c)
 	return lookup_pool_new(&c->lookups);
 }
 
-static void forget_all(struct cgroups *c)
-{
-	struct cgroup *known;
-	uint64_t id;
-
-	idmap_for_each (&c->known, i, id, known)
-		free(known);
-	idmap_done(&c->known);
-	idmap_init(&c->known, CGROUPS_MAX);
-}
-
 void cgroups_done(struct cgroups *c)
 {
 	cgroups_look_done(&c->look);
 	cgroup_lookup_done(c);
-	forget_all(c);
-	idmap_done(&c->known);
+	idmap_free(&c->known, free);
 	if (c->mount_fd >= 0)
 		close(c->mount_fd);
 	c->mount_fd = -1;
@@ -106,7 +94,7 @@ void cgroups_learn(struct cgroups *c, uint64_t id, const char *path)
 		return;
 	old = idmap_remove(&c->known, id);
 	if (idmap_put(&c->known, id, fresh) == -ENOSPC) {
-		forget_all(c);
+		idmap_free(&c->known, free);
 		c->emptied++;
 		if (idmap_put(&c->known, id, fresh) < 0)
 			return;

@@ -31,23 +31,17 @@ void line_budget_init(struct line_budget *b, uint64_t max)
 	idmap_init(&b->rules, RULES_MAX + 1);
 }
 
-static void forget_rules(struct line_budget *b)
+static void free_rule(void *value)
 {
-	struct line_rule *rule;
-	uint64_t key;
+	struct line_rule *rule = value;
 
-	idmap_for_each (&b->rules, i, key, rule) {
-		free(rule->owners);
-		free(rule);
-	}
-	idmap_done(&b->rules);
-	idmap_init(&b->rules, RULES_MAX + 1);
+	free(rule->owners);
+	free(rule);
 }
 
 void line_budget_done(struct line_budget *b)
 {
-	forget_rules(b);
-	idmap_done(&b->rules);
+	idmap_free(&b->rules, free_rule);
 }
 
 /* Returns the rule's entry of this minute, creating it if needed; NULL without memory. */
@@ -155,7 +149,7 @@ void line_budget_turn(struct line_budget *b, uint64_t now_ns, bool end,
 	idmap_for_each (&b->rules, i, key, rule)
 		if (some_left_out(rule))
 			call(context, rule);
-	forget_rules(b);
+	idmap_free(&b->rules, free_rule);
 }
 
 uint64_t line_budget_rest_ns(const struct line_budget *b, uint64_t now_ns)

@@ -64,8 +64,10 @@ static void unqueue_process(struct processes *all, const struct process *p)
 		all->last_read = previous;
 }
 
-static void free_process(struct process *p)
+static void free_process(void *value)
 {
+	struct process *p = value;
+
 	mappings_done(&p->maps);
 	mappings_done(&p->before);
 	free(p);
@@ -119,12 +121,7 @@ static void drop_first_gone(struct processes *all)
 
 void processes_done(struct processes *all)
 {
-	struct process *p;
-	uint64_t id;
-
-	idmap_for_each (&all->by_id, i, id, p)
-		free_process(p);
-	idmap_done(&all->by_id);
+	idmap_free(&all->by_id, free_process);
 	all->first_read = all->last_read = NULL;
 	all->first_gone = all->last_gone = NULL;
 }

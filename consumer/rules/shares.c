@@ -30,20 +30,17 @@ void shares_init(struct shares *s)
 	idmap_init(&s->owners, OWNERS_MAX);
 }
 
-static void owner_free(struct owner *owner)
+static void owner_free(void *value)
 {
+	struct owner *owner = value;
+
 	free(owner->name);
 	free(owner);
 }
 
 void shares_done(struct shares *s)
 {
-	struct owner *owner;
-	uint64_t key;
-
-	idmap_for_each (&s->owners, i, key, owner)
-		owner_free(owner);
-	idmap_done(&s->owners);
+	idmap_free(&s->owners, owner_free);
 }
 
 struct owner *shares_owner(struct shares *s, const char *name)

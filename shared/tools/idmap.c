@@ -41,6 +41,16 @@ void idmap_done(struct idmap *m)
 	*m = (struct idmap){ .max = m->max };
 }
 
+void idmap_free(struct idmap *m, void (*free_value)(void *value))
+{
+	uint64_t id;
+	void *value;
+
+	idmap_for_each (m, i, id, value)
+		free_value(value);
+	idmap_done(m);
+}
+
 void *idmap_get(const struct idmap *m, uint64_t id)
 {
 	size_t i;

@@ -18,6 +18,9 @@ struct idmap {
 void idmap_init(struct idmap *m, size_t max);
 void idmap_done(struct idmap *m);
 
+/* Frees each value by `free_value`, and the table. */
+void idmap_free(struct idmap *m, void (*free_value)(void *value));
+
 /* Returns the value of the id, or NULL. */
 void *idmap_get(const struct idmap *m, uint64_t id);
 

@@ -21,12 +21,7 @@ void lock_stacks_init(struct lock_stacks *s)
 
 void lock_stacks_done(struct lock_stacks *s)
 {
-	struct stack_vote *vote;
-	uint64_t hash;
-
-	idmap_for_each (&s->heaviest, i, hash, vote)
-		free(vote);
-	idmap_done(&s->heaviest);
+	idmap_free(&s->heaviest, free);
 }
 
 /* Two threads in 2^63 share a hash. */

@@ -129,12 +129,27 @@ static void a_crowd_leaves_nothing(void **state)
 	assert_int_equal(idmap_put(&m, 1, &value), -ENOSPC);
 }
 
+/* The values are freed, and the table can be used again. */
+static void frees_values(void **state)
+{
+	struct idmap m;
+
+	idmap_init(&m, 2);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(idmap_put(&m, 1, malloc(8)), 0);
+		assert_int_equal(idmap_put(&m, 2, malloc(8)), 0);
+		idmap_free(&m, free);
+		assert_int_equal(m.count, 0);
+	}
+}
+
 UNIT_TESTS(idmap)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_table_answers),	cmocka_unit_test(puts_gets_replaces),
 		cmocka_unit_test(a_wall_of_none_holds), cmocka_unit_test(agrees_with_a_plain_array),
 		cmocka_unit_test(walks_each_once),	cmocka_unit_test(a_crowd_leaves_nothing),
+		cmocka_unit_test(frees_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
