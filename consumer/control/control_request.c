@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +20,6 @@ struct request {
 	bool is_notification;
 };
 
-/* Fills in the error. Returns -1, like a method. */
-static int __attribute__((format(printf, 3, 4)))
-set_error(struct control_error *error, enum control_code code, const char *format, ...)
-{
-	va_list args;
-
-	error->code = code;
-	va_start(args, format);
-	vsnprintf(error->message, sizeof(error->message), format, args);
-	va_end(args);
-	return -1;
-}
-
 /* Returns whether a UTF-8 character begins at `at`, even a misplaced one. */
 static bool is_character(const char *at, size_t bytes)
 {
@@ -48,12 +34,13 @@ static int set_json_error(struct control_error *error, const char *line, size_t 
 	size_t at = fault->offset;
 
 	if (fault->too_deep)
-		return set_error(error, CONTROL_PARSE, "nested deeper than %d", CONTROL_NESTING);
+		return control_error_fail(error, CONTROL_PARSE, "nested deeper than %d",
+					  CONTROL_NESTING);
 	if (at == bytes)
-		return set_error(error, CONTROL_PARSE, "the JSON text ends too early");
+		return control_error_fail(error, CONTROL_PARSE, "the JSON text ends too early");
 	if (!is_character(line + at, bytes - at))
-		return set_error(error, CONTROL_PARSE, "byte %zu is no UTF-8 text", at);
-	return set_error(error, CONTROL_PARSE, "byte %zu: %s", at, fault->what);
+		return control_error_fail(error, CONTROL_PARSE, "byte %zu is no UTF-8 text", at);
+	return control_error_fail(error, CONTROL_PARSE, "byte %zu: %s", at, fault->what);
 }
 
 static int parse_line(const char *line, size_t bytes, struct json_tree *ret_tree,
@@ -63,8 +50,9 @@ static int parse_line(const char *line, size_t bytes, struct json_tree *ret_tree
 	int r;
 
 	if (bytes > CONTROL_REQUEST_BYTES)
-		return set_error(error, CONTROL_PARSE, "a request is at most %u bytes long",
-				 CONTROL_REQUEST_BYTES);
+		return control_error_fail(error, CONTROL_PARSE,
+					  "a request is at most %u bytes long",
+					  CONTROL_REQUEST_BYTES);
 	r = json_tree_read(line, bytes, CONTROL_NESTING, ret_tree, &fault);
 	return r == -EBADMSG ? set_json_error(error, line, bytes, &fault) : r;
 }
@@ -94,8 +82,8 @@ static int take_id(const struct json_node *root, struct request *request,
 
 	request->is_notification = !id;
 	if (id && !is_id(id))
-		return set_error(error, CONTROL_INVALID_REQUEST,
-				 "/id: a string, a number of 64 bits, or null");
+		return control_error_fail(error, CONTROL_INVALID_REQUEST,
+					  "/id: a string, a number of 64 bits, or null");
 	request->id = json_node_get(root, "id");
 	return 0;
 }
@@ -105,8 +93,8 @@ static int refuse_unknown_keys(const struct json_node *root, struct control_erro
 	for (const struct json_node *m = json_node_first(root); m; m = json_node_next(m))
 		if (!json_node_has_key(m, "jsonrpc") && !json_node_has_key(m, "method") &&
 		    !json_node_has_key(m, "params") && !json_node_has_key(m, "id"))
-			return set_error(error, CONTROL_INVALID_REQUEST, "/%.64s: unknown key",
-					 m->key);
+			return control_error_fail(error, CONTROL_INVALID_REQUEST,
+						  "/%.64s: unknown key", m->key);
 	return 0;
 }
 
@@ -118,13 +106,16 @@ static int take_keys(const struct json_node *root, struct request *request,
 	if (take_id(root, request, error) < 0 || refuse_unknown_keys(root, error) < 0)
 		return -1;
 	if (!json_node_equals(json_node_get(root, "jsonrpc"), "2.0"))
-		return set_error(error, CONTROL_INVALID_REQUEST, "/jsonrpc: must be \"2.0\"");
+		return control_error_fail(error, CONTROL_INVALID_REQUEST,
+					  "/jsonrpc: must be \"2.0\"");
 	/* Refuses an embedded NUL, so that strcmp(3) sees the whole name. */
 	if (!json_node_is(method, JSON_STRING) || strlen(method->text) != method->bytes)
-		return set_error(error, CONTROL_INVALID_REQUEST, "/method: must be a string");
+		return control_error_fail(error, CONTROL_INVALID_REQUEST,
+					  "/method: must be a string");
 	request->params = json_node_member(root, "params");
 	if (request->params && request->params->kind != JSON_OBJECT)
-		return set_error(error, CONTROL_INVALID_REQUEST, "/params: by name, in an object");
+		return control_error_fail(error, CONTROL_INVALID_REQUEST,
+					  "/params: by name, in an object");
 	request->method = method->text;
 	return 0;
 }
@@ -133,10 +124,10 @@ static int read_request(const struct json_node *root, struct request *request,
 			struct control_error *error)
 {
 	if (json_node_is(root, JSON_ARRAY))
-		return set_error(error, CONTROL_INVALID_REQUEST,
-				 "batches are not supported: send one request per line");
+		return control_error_fail(error, CONTROL_INVALID_REQUEST,
+					  "batches are not supported: send one request per line");
 	if (!json_node_is(root, JSON_OBJECT))
-		return set_error(error, CONTROL_INVALID_REQUEST, "a request is an object");
+		return control_error_fail(error, CONTROL_INVALID_REQUEST, "a request is an object");
 	return take_keys(root, request, error);
 }
 
@@ -180,9 +171,9 @@ static int end_result(struct jsonw *answer, struct jsonw_mark mark, size_t befor
 		      const char *method, bool is_notification, struct control_error *error)
 {
 	if (r < 0 && !error->code)
-		r = set_error(error, CONTROL_INTERNAL, "%s failed", method);
+		r = control_error_fail(error, CONTROL_INTERNAL, "%s failed", method);
 	if (r >= 0 && answer->bytes == before && !jsonw_end(answer))
-		r = set_error(error, CONTROL_INTERNAL, "the method gave no result");
+		r = control_error_fail(error, CONTROL_INTERNAL, "the method gave no result");
 	if (r >= 0) {
 		r = end_answer(answer);
 		if (r == 0 && !is_notification)
@@ -190,8 +181,9 @@ static int end_result(struct jsonw *answer, struct jsonw_mark mark, size_t befor
 	}
 	jsonw_rewind(answer, mark);
 	if (r == -EMSGSIZE)
-		return set_error(error, CONTROL_INTERNAL,
-				 "the answer would be longer than %zu bytes", answer->max_bytes);
+		return control_error_fail(error, CONTROL_INTERNAL,
+					  "the answer would be longer than %zu bytes",
+					  answer->max_bytes);
 	return r == 0 || r == -ENOMEM ? r : -1;
 }
 
@@ -273,7 +265,8 @@ static int begin_job(const struct control_method *method, void *context,
 
 	if (r < 0)
 		return error->code ? -1
-				   : set_error(error, CONTROL_INTERNAL, "%s failed", method->name);
+				   : control_error_fail(error, CONTROL_INTERNAL, "%s failed",
+							method->name);
 	pending->method = method->name;
 	pending->is_notification = request->is_notification;
 	r = keep_id(pending, request);
@@ -290,14 +283,16 @@ static int dispatch_request(const struct control_method *methods, void *context,
 		if (!request->method || strcmp(method->name, request->method) != 0)
 			continue;
 		if (method->changes && !peer->admin)
-			return set_error(error, CONTROL_FORBIDDEN,
-					 "%s is for root and the admin group; you are uid %u",
-					 method->name, (unsigned int)peer->uid);
+			return control_error_fail(
+				error, CONTROL_FORBIDDEN,
+				"%s is for root and the admin group; you are uid %u", method->name,
+				(unsigned int)peer->uid);
 		if (method->begin)
 			return begin_job(method, context, peer, request, pending, answer, error);
 		return call_method(method, context, peer, request, answer, error);
 	}
-	return set_error(error, CONTROL_NO_METHOD, "there is no method \"%.64s\"", request->method);
+	return control_error_fail(error, CONTROL_NO_METHOD, "there is no method \"%.64s\"",
+				  request->method);
 }
 
 static int try_to_write_error(struct jsonw *answer, const struct json_node *id,
@@ -367,7 +362,7 @@ int control_request_answer(const struct control_method *methods, void *context,
 	if (r >= 0)
 		r = dispatch_request(methods, context, peer, &request, &pending, answer, &error);
 	if (r == 1 && jobs >= CONTROL_JOBS_MAX)
-		r = set_error(
+		r = control_error_fail(
 			&error, CONTROL_BUSY,
 			"%u requests that read all processes are in progress: try again later",
 			jobs);
