@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shared/tools/path_text.h"
+
 int captured_add(struct captured *c, uint64_t cgroup_id, const char *path)
 {
 	if (c->count == CAPTURED_MAX)
@@ -21,17 +23,11 @@ void captured_remove(struct captured *c, const char *path)
 		}
 }
 
-static bool is_below(const char *path, const char *above)
-{
-	size_t bytes = strlen(above);
-
-	return !strncmp(path, above, bytes) && (!path[bytes] || path[bytes] == '/');
-}
-
 bool captured_holds(const struct captured *c, uint64_t cgroup_id, const char *path)
 {
 	for (size_t i = 0; i < c->count; i++)
-		if (c->cgroups[i].id == cgroup_id || (path && is_below(path, c->cgroups[i].path)))
+		if (c->cgroups[i].id == cgroup_id ||
+		    (path && path_text_is_within(path, c->cgroups[i].path)))
 			return true;
 	return false;
 }

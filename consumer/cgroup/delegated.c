@@ -7,13 +7,7 @@
 #include <sys/stat.h>
 
 #include "consumer/cgroup/cgroups.h"
-
-static bool is_at_or_below(const char *path, const char *above)
-{
-	size_t bytes = strlen(above);
-
-	return !strncmp(path, above, bytes) && (!path[bytes] || path[bytes] == '/');
-}
+#include "shared/tools/path_text.h"
 
 /*
  * Adds the directory with the first `bytes` bytes of `path` as its path. Returns its number plus 1.
@@ -59,7 +53,7 @@ size_t delegated_find(struct delegated_list *list, struct cgroups *cgroups, cons
 	struct stat st;
 
 	for (size_t i = 0; i < list->count; i++)
-		if (is_at_or_below(path, list->items[i].path))
+		if (path_text_is_within(path, list->items[i].path))
 			return i + 1;
 	bytes = is_roots(list, path, above) ? above : 0;
 	if (cgroups_delegated(cgroups, path, &st, &bytes))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shared/tools/path_text.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,4 +58,11 @@ size_t path_text_cut(const char *path, size_t bytes, char *to, size_t space)
 	memcpy(to + head + mark, path + tail, bytes - tail);
 	to[head + mark + bytes - tail] = '\0';
 	return tail - head;
+}
+
+bool path_text_is_within(const char *path, const char *above)
+{
+	size_t bytes = strlen(above);
+
+	return !strncmp(path, above, bytes) && (!path[bytes] || path[bytes] == '/');
 }

@@ -12,6 +12,7 @@
 #include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/path_text.h"
 
 /*
  * The number of cgroups, those with the most time, that are looked up by a process in them: two
@@ -117,13 +118,6 @@ static uint64_t find_gain(const struct neighbour_counts *c, uint64_t id, uint64_
 		array_find(&key, c->items, c->count, sizeof(key), compare_ids);
 
 	return found && found->cpu_ns <= now_ns ? now_ns - found->cpu_ns : now_ns;
-}
-
-static bool is_below(const char *path, const char *above)
-{
-	size_t bytes = strlen(above);
-
-	return !strncmp(path, above, bytes) && (!path[bytes] || path[bytes] == '/');
 }
 
 static int compare_times(const void *a, const void *b)
@@ -271,7 +265,7 @@ static bool is_own(struct cgroups *cgroups, const struct neighbours_target *of,
 	if (!strcmp(of->cgroup, "/"))
 		return false;
 	path = cgroup_names_near(of->names, cgroups, t->row.cgroup_id);
-	if (path && is_below(path, of->cgroup))
+	if (path && path_text_is_within(path, of->cgroup))
 		return true;
 	path = cgroup_names_ask(of->names, cgroups, t->row.cgroup_id, 0);
 	return !path && t->slot == of->slot;

@@ -88,13 +88,21 @@ static void test_all(void **state)
 	}
 }
 
+static void test_within(void **state)
+{
+	assert_true(path_text_is_within("/a/b", "/a"));
+	assert_true(path_text_is_within("/a", "/a"));
+	assert_true(path_text_is_within("/a", ""));
+	assert_false(path_text_is_within("/ab", "/a"));
+	assert_false(path_text_is_within("/", "/a"));
+}
+
 UNIT_TESTS(path_text)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_short),
-		cmocka_unit_test(test_middle),
-		cmocka_unit_test(test_one_name),
-		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_short),	 cmocka_unit_test(test_middle),
+		cmocka_unit_test(test_one_name), cmocka_unit_test(test_all),
+		cmocka_unit_test(test_within),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
