@@ -9,6 +9,8 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/path_text.h"
 
+#define NUMBER_BYTES 24
+
 #define PATH_BYTES  128 /* of a path in a line */
 #define SHORT_BYTES 52	/* of a path in a sentence */
 #define POINTS_SAID 2	/* mount points in a sentence */
@@ -203,6 +205,22 @@ void disk_text_name(const struct facts_disks *d, uint32_t major, uint32_t minor,
 	static const struct facts_devices none;
 
 	facts_devices_name(d ? &d->devices : &none, major, minor, name);
+}
+
+void disk_text_write_name(const struct facts_disks *d, uint32_t device, struct jsonw *w)
+{
+	char name[FACTS_DEVICES_BYTES];
+
+	disk_text_name(d, device >> 20, device & 0xfffff, name);
+	jsonw_string(w, "device", name);
+}
+
+void disk_text_write_number(uint32_t device, struct jsonw *w)
+{
+	char number[NUMBER_BYTES];
+
+	snprintf(number, sizeof(number), "%u:%u", device >> 20, device & 0xfffff);
+	jsonw_string(w, "number", number);
 }
 
 void disk_text_say(const struct facts_disks *d, uint32_t major, uint32_t minor,

@@ -29,6 +29,10 @@ void disk_text_write_one(const struct facts_disks *d, uint32_t major, uint32_t m
 void disk_text_name(const struct facts_disks *d, uint32_t major, uint32_t minor,
 		    char name[FACTS_DEVICES_BYTES]);
 
+/* Writes the device's name as `device`, and its number as `number`; `device` as in the kernel. */
+void disk_text_write_name(const struct facts_disks *d, uint32_t device, struct jsonw *w);
+void disk_text_write_number(uint32_t device, struct jsonw *w);
+
 /*
  * Writes the device's name and a place that a person knows: "dm-0 (vg0-data) at /srv", "vda at /
  * and /boot"; "8:0" if it is not listed. `d` may be NULL.

@@ -70,6 +70,12 @@ void time_histogram_write_bound(const char *key, uint64_t ns, struct jsonw *w)
 		jsonw_u64(w, key, ns);
 }
 
+void time_histogram_write_percentile(const char *key, const uint64_t counts[QUEUE_BUCKETS],
+				     unsigned int pct, struct jsonw *w)
+{
+	time_histogram_write_bound(key, time_histogram_percentile_ns(counts, pct), w);
+}
+
 static void write_buckets(const uint64_t *counts, unsigned int buckets, struct jsonw *w)
 {
 	jsonw_array(w, "buckets");

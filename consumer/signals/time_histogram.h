@@ -40,6 +40,10 @@ uint64_t time_histogram_percentile_ns(const uint64_t counts[QUEUE_BUCKETS], unsi
 /* Writes `ns` under `key`; null if it is UINT64_MAX. */
 void time_histogram_write_bound(const char *key, uint64_t ns, struct jsonw *w);
 
+/* Writes the `pct`th percentile under `key`. */
+void time_histogram_write_percentile(const char *key, const uint64_t counts[QUEUE_BUCKETS],
+				     unsigned int pct, struct jsonw *w);
+
 /* Writes p50, p90 and p99. */
 void time_histogram_write_percentiles(const uint64_t *counts, unsigned int buckets,
 				      struct jsonw *w);

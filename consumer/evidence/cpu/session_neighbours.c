@@ -16,25 +16,27 @@ static void write_time(const struct neighbours *n, uint64_t cpu_ns, struct jsonw
 
 static void write_named(const struct neighbours *n, const struct neighbour_time *t, struct jsonw *w)
 {
-	frame_json_text(w, "neighbour", t->row.path);
-	if (!t->row.path) {
-		jsonw_string(w, "neighbour_reason", t->row.unnamed);
-		jsonw_string(w, "name", t->name);
-		jsonw_bool(w, "name_unverified", true);
-	}
-	jsonw_u64(w, "neighbour_id", t->row.cgroup_id);
-	session_neighbours_write_owner(t->row.uid, t->row.cgroups, w);
+	session_neighbours_write_row(&t->row, t->name, w);
 	write_time(n, t->cpu_ns, w);
 	jsonw_u64(w, "beside_ms", t->beside_ns / NSEC_PER_MSEC);
 	if (t->comm[0])
 		jsonw_string(w, "comm", t->comm);
 }
 
-void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *w)
+void session_neighbours_write_row(const struct neighbour_row *row, const char *name,
+				  struct jsonw *w)
 {
-	jsonw_u64_nonzero(w, "neighbour_uid", uid);
-	if (cgroups > 1)
-		jsonw_u64(w, "neighbour_cgroups", cgroups);
+	frame_json_text(w, "neighbour", row->path);
+	if (!row->path)
+		jsonw_string(w, "neighbour_reason", row->unnamed);
+	if (!row->path && name) {
+		jsonw_string(w, "name", name);
+		jsonw_bool(w, "name_unverified", true);
+	}
+	jsonw_u64(w, "neighbour_id", row->cgroup_id);
+	jsonw_u64_nonzero(w, "neighbour_uid", row->uid);
+	if (row->cgroups > 1)
+		jsonw_u64(w, "neighbour_cgroups", row->cgroups);
 }
 
 /* Writes the line of `t`, or the line of the rest if `t` is NULL. */

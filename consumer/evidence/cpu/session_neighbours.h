@@ -20,10 +20,12 @@ void session_neighbours_put(const struct session_result *s, const struct event_l
 			    const struct event_subject *subject);
 
 /*
- * Writes the identity of a neighbour, for any signal: neighbour_uid if it is in a user's directory,
- * and neighbour_cgroups if it is the whole directory.
+ * Writes the identity of a neighbour, for any signal: its path, or the reason and, unless it is
+ * NULL, the unverified `name`; neighbour_uid if it is in a user's directory, and neighbour_cgroups
+ * if it is the whole directory.
  */
-void session_neighbours_write_owner(uint32_t uid, size_t cgroups, struct jsonw *w);
+void session_neighbours_write_row(const struct neighbour_row *row, const char *name,
+				  struct jsonw *w);
 
 /*
  * Writes "cpu": {...} of session.end, or null and `cpu_reason`; writes nothing if no rule or

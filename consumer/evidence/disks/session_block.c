@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/evidence/disks/session_block.h"
 
-#include <stdio.h>
-
 #include "consumer/evidence/cpu/session_neighbours.h"
 #include "consumer/facts/disk_text.h"
 #include "consumer/naming/frame_json.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
-
-#define NUMBER_BYTES 24
 
 /* Members that the lines of a session share. */
 struct block_lines {
@@ -23,22 +19,6 @@ static void begin_line(const struct block_lines *b, const char *type, struct jso
 {
 	event_line_begin(b->lines, w, type, b->subject);
 	jsonw_string(w, "signal", rules_signal_name(SIGNAL_BLOCK));
-}
-
-static void write_device(const struct block_lines *b, uint32_t device, struct jsonw *w)
-{
-	char name[FACTS_DEVICES_BYTES];
-
-	disk_text_name(b->disks, device >> 20, device & 0xfffff, name);
-	jsonw_string(w, "device", name);
-}
-
-static void write_number(uint32_t device, struct jsonw *w)
-{
-	char number[NUMBER_BYTES];
-
-	snprintf(number, sizeof(number), "%u:%u", device >> 20, device & 0xfffff);
-	jsonw_string(w, "number", number);
 }
 
 static void write_sums(const struct block_times *t, struct jsonw *w)
@@ -85,8 +65,8 @@ static void put_disk(const struct block_lines *b, const struct block_disk *d)
 	struct jsonw w;
 
 	begin_line(b, "disk", &w);
-	write_device(b, d->device, &w);
-	write_number(d->device, &w);
+	disk_text_write_name(b->disks, d->device, &w);
+	disk_text_write_number(d->device, &w);
 	jsonw_string(&w, "op", block_requests_op_name(d->op));
 	write_sums(&d->all, &w);
 	write_part("queue", d->all.queue, &w);
@@ -124,7 +104,7 @@ static void put_histogram(const struct block_lines *b, const struct block_disk *
 	begin_line(b, "histogram", &w);
 	jsonw_object(&w, "key");
 	jsonw_string(&w, "of", "disk");
-	write_device(b, d->device, &w);
+	disk_text_write_name(b->disks, d->device, &w);
 	jsonw_string(&w, "op", block_requests_op_name(d->op));
 	jsonw_string(&w, "part", service ? "service" : "queue");
 	if (size < BLOCK_SIZES && bytes)
@@ -169,12 +149,8 @@ static void put_neighbour(const struct block_lines *b, const struct block_neighb
 	struct jsonw w;
 
 	begin_line(b, "neighbour", &w);
-	frame_json_text(&w, "neighbour", n->row.path);
-	if (!n->row.path)
-		jsonw_string(&w, "neighbour_reason", n->row.unnamed);
-	jsonw_u64(&w, "neighbour_id", n->row.cgroup_id);
-	session_neighbours_write_owner(n->row.uid, n->row.cgroups, &w);
-	write_device(b, n->device, &w);
+	session_neighbours_write_row(&n->row, NULL, &w);
+	disk_text_write_name(b->disks, n->device, &w);
 	write_used(n, &w);
 	jsonw_milli(&w, "share",
 		    (int64_t)((double)MIN(n->service_ns, all_ns) * 1000 / (double)all_ns));

@@ -11,8 +11,6 @@
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
-#define NUMBER_BYTES 24
-
 /* Members that the lines of a session share. */
 struct reclaim_lines {
 	const struct event_lines *lines;
@@ -29,21 +27,6 @@ static void begin_line(const struct reclaim_lines *r, const char *type, struct j
 static uint64_t bytes_of(uint64_t pages)
 {
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* Writes the disk that is written to; nothing if there is none. */
-static void write_device(const struct reclaim_lines *r, uint32_t device, bool number,
-			 struct jsonw *w)
-{
-	char name[FACTS_DEVICES_BYTES], text[NUMBER_BYTES];
-
-	if (!device)
-		return;
-	disk_text_name(r->disks, device >> 20, device & 0xfffff, name);
-	jsonw_string(w, "device", name);
-	snprintf(text, sizeof(text), "%u:%u", device >> 20, device & 0xfffff);
-	if (number)
-		jsonw_string(w, "number", text);
 }
 
 static void write_time(const struct reclaim_time *t, struct jsonw *w)
@@ -64,13 +47,15 @@ static void put_part(const struct reclaim_lines *r, const struct reclaim_part *p
 
 	begin_line(r, "reclaim", &w);
 	jsonw_string(&w, "kind", reclaim_times_kind_name(p->kind));
-	write_device(r, p->device, true, &w);
+	/* The disk that is written to; 0: none. */
+	if (p->device) {
+		disk_text_write_name(r->disks, p->device, &w);
+		disk_text_write_number(p->device, &w);
+	}
 	write_time(&p->own, &w);
 	if (p->own.count) {
-		time_histogram_write_bound("p50", time_histogram_percentile_ns(p->own.steps, 50),
-					   &w);
-		time_histogram_write_bound("p99", time_histogram_percentile_ns(p->own.steps, 99),
-					   &w);
+		time_histogram_write_percentile("p50", p->own.steps, 50, &w);
+		time_histogram_write_percentile("p99", p->own.steps, 99, &w);
 	}
 	jsonw_object(&w, "everybody");
 	jsonw_u64(&w, "count", p->everybody_count);
@@ -99,7 +84,8 @@ static void put_histogram(const struct reclaim_lines *r, const struct reclaim_pa
 	jsonw_object(&w, "key");
 	jsonw_string(&w, "of", "reclaim");
 	jsonw_string(&w, "kind", reclaim_times_kind_name(p->kind));
-	write_device(r, p->device, false, &w);
+	if (p->device)
+		disk_text_write_name(r->disks, p->device, &w);
 	jsonw_object_end(&w);
 	time_histogram_write(p->own.steps, p->own.whole_ns, &w);
 	event_line_end(r->lines, &w);
@@ -124,11 +110,7 @@ static void put_neighbour(const struct reclaim_lines *r, const struct reclaim_ne
 	struct jsonw w;
 
 	begin_line(r, "neighbour", &w);
-	frame_json_text(&w, "neighbour", n->row.path);
-	if (!n->row.path)
-		jsonw_string(&w, "neighbour_reason", n->row.unnamed);
-	jsonw_u64(&w, "neighbour_id", n->row.cgroup_id);
-	session_neighbours_write_owner(n->row.uid, n->row.cgroups, &w);
+	session_neighbours_write_row(&n->row, NULL, &w);
 	write_done(n, &w);
 	event_line_end(r->lines, &w);
 }

@@ -121,8 +121,8 @@ static void write_part(const char *key, const uint64_t steps[QUEUE_BUCKETS], str
 	if (!time_histogram_count(steps))
 		return;
 	jsonw_object(w, key);
-	time_histogram_write_bound("p50", time_histogram_percentile_ns(steps, 50), w);
-	time_histogram_write_bound("p99", time_histogram_percentile_ns(steps, 99), w);
+	time_histogram_write_percentile("p50", steps, 50, w);
+	time_histogram_write_percentile("p99", steps, 99, w);
 	jsonw_object_end(w);
 }
 
@@ -132,7 +132,7 @@ static void write_srtt(const struct socket_peer *p, struct jsonw *w)
 		return;
 	jsonw_object(w, "srtt");
 	jsonw_u64_nonzero(w, "least", p->rtt_least_ns);
-	time_histogram_write_bound("p50", time_histogram_percentile_ns(p->srtt, 50), w);
+	time_histogram_write_percentile("p50", p->srtt, 50, w);
 	jsonw_u64(w, "most", p->srtt_most_ns);
 	jsonw_object_end(w);
 }

@@ -104,21 +104,15 @@ static void close_runq(struct signal *signal, const struct signal_host *host,
 	queue_blame_close(host, target, &runq_of(signal)->waits.blame);
 }
 
-static void write_bound(const char *key, const struct queue_histogram *h, unsigned int pct,
-			struct jsonw *w)
-{
-	time_histogram_write_bound(key, time_histogram_percentile_ns(h->waits, pct), w);
-}
-
 static void write_sums(const struct queue_waits *q, struct jsonw *w)
 {
 	const struct queue_histogram *h = &q->pools.all.queue;
 
 	jsonw_u64(w, "waits", queue_histogram_count(h));
 	jsonw_u64(w, "wait_ms", queue_histogram_sum_ns(h) / NSEC_PER_MSEC);
-	write_bound("p50_ns", h, 50, w);
-	write_bound("p90_ns", h, 90, w);
-	write_bound("p99_ns", h, 99, w);
+	time_histogram_write_percentile("p50_ns", h->waits, 50, w);
+	time_histogram_write_percentile("p90_ns", h->waits, 90, w);
+	time_histogram_write_percentile("p99_ns", h->waits, 99, w);
 	jsonw_u64(w, "longest_ns", q->n_longest ? q->longest[0].wait_ns : 0);
 	jsonw_u64(w, "own_ms", queue_waits_own_ns(q) / NSEC_PER_MSEC);
 	jsonw_u64(w, "others_ms", queue_waits_others_ns(q) / NSEC_PER_MSEC);

@@ -66,8 +66,7 @@ static void write_bounds(const struct call_time *t, struct jsonw *w)
 		return;
 	widen_counts(t, counts);
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
-		time_histogram_write_bound(bounds[i].key,
-					   time_histogram_percentile_ns(counts, bounds[i].pct), w);
+		time_histogram_write_percentile(bounds[i].key, counts, bounds[i].pct, w);
 }
 
 /* Contents of one line. */

@@ -98,11 +98,7 @@ static void put_blamed(const struct queue_waits *q, const struct queue_blamed *o
 	event_line_begin(lines, &w, "neighbour", subject);
 	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_RUNQ));
 	if (one) {
-		frame_json_text(&w, "neighbour", one->row.path);
-		if (!one->row.path)
-			jsonw_string(&w, "neighbour_reason", one->row.unnamed);
-		jsonw_u64(&w, "neighbour_id", one->row.cgroup_id);
-		session_neighbours_write_owner(one->row.uid, one->row.cgroups, &w);
+		session_neighbours_write_row(&one->row, NULL, &w);
 		write_time(q, one->ns, &w);
 	} else {
 		jsonw_u64(&w, "others", q->blame.rest);
