@@ -35,19 +35,13 @@ size_t attachments_list(const struct kernelset *set, struct attachment ret_list[
 	struct trocar *s = set->skeleton;
 	size_t n = 0, loaded = 0;
 
-#define PIN_MAP(name, mode, help)
 #define PIN_LINK(name_, help) \
 	ret_list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
-#define PIN_PROG(name, help)
 #define PIN_ITER(name_, help) \
 	ret_list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
 #define vmas vmas_tree /* choose_body replaces it if the kernel has the iterator */
 #include "shared/abi/pins.def"
 #undef vmas
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
-#undef PIN_MAP
 	for (size_t i = 0; i < n; i++) {
 		choose_body(set, &ret_list[i]);
 		ret_list[i].program = programs_find(&set->programs, ret_list[i].program);

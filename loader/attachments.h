@@ -20,15 +20,9 @@ struct attachment {
 /* The largest number of attachments: one per pin that is a link or an iterator. */
 enum {
 	ATTACHMENTS = 0
-#define PIN_MAP(name, mode, help)
 #define PIN_LINK(name, help) +1
-#define PIN_PROG(name, help)
 #define PIN_ITER(name, help) +1
 #include "shared/abi/pins.def"
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
-#undef PIN_MAP
 };
 
 /*

@@ -32,14 +32,8 @@ static int pin_objects(const struct kernelset *set, const char *dir, gid_t gid,
 		gid_t gid;
 	} list[] = {
 #define PIN_MAP(name, mode, help) { #name, bpf_map__fd(set->skeleton->maps.name), mode, gid },
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help) { #name, program_fd(set, set->skeleton->progs.name), LINK_MODE, 0 },
+#define PIN_PROG(name, help)	  { #name, program_fd(set, set->skeleton->progs.name), LINK_MODE, 0 },
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 	};
 	int r;
 

@@ -11,39 +11,23 @@
 #define NO_LIMIT_FROM (1ULL << 62)
 #define CLOCK_TICKS   0 /* no divisor: facts.def */
 
-/* In each list of rows the other kinds of rows expand to nothing. */
-#define SOURCE(id, name, controller)
-#define FILE(id, source, where, shape, depth, name)
-#define FACT(id, source, kind, name, divisor)
-#define KEY(file, key, fact, divisor)
-#define DEVICE_KEY(file, key, counter)
-
 static const struct {
 	const char *name, *controller;
 } sources[] = {
-#undef SOURCE
 #define SOURCE(id, name, controller) [FACTS_##id] = { name, controller },
 #include "consumer/facts/facts.def"
-#undef SOURCE
-#define SOURCE(id, name, controller)
 };
 
 static const struct facts_file_row files[] = {
-#undef FILE
 #define FILE(id, source, where, shape, depth, name) \
 	[FACTS_FILE_##id] = { FACTS_##source, FACTS_##where, FACTS_##shape, FACTS_##depth, name },
 #include "consumer/facts/facts.def"
-#undef FILE
-#define FILE(id, source, where, shape, depth, name)
 };
 
 static const struct fact_row rows[] = {
-#undef FACT
 #define FACT(id, source, kind, name, divisor) \
 	[FACT_##id] = { FACTS_##source, FACTS_##kind, name, divisor },
 #include "consumer/facts/facts.def"
-#undef FACT
-#define FACT(id, source, kind, name, divisor)
 };
 
 static const struct key {
@@ -52,11 +36,8 @@ static const struct key {
 	enum facts_file file;
 	enum fact fact;
 } keys[] = {
-#undef KEY
 #define KEY(file, key, fact, divisor) { key, divisor, FACTS_FILE_##file, FACT_##fact },
 #include "consumer/facts/facts.def"
-#undef KEY
-#define KEY(file, key, fact, divisor)
 };
 
 static const struct device_key {
@@ -64,7 +45,6 @@ static const struct device_key {
 	enum facts_file file;
 	enum facts_device_count count;
 } device_keys[] = {
-#undef DEVICE_KEY
 #define DEVICE_KEY(file, key, counter) { key, FACTS_FILE_##file, FACTS_##counter },
 #include "consumer/facts/facts.def"
 };

@@ -16,46 +16,19 @@
 
 enum facts_source {
 #define SOURCE(id, name, controller) FACTS_##id,
-#define FILE(id, source, where, shape, depth, name)
-#define FACT(id, source, kind, name, divisor)
-#define KEY(file, key, fact, divisor)
-#define DEVICE_KEY(file, key, counter)
 #include "consumer/facts/facts.def"
-#undef SOURCE
-#undef FILE
-#undef FACT
-#undef KEY
-#undef DEVICE_KEY
 	FACTS_SOURCE_COUNT_,
 };
 
 enum facts_file {
-#define SOURCE(id, name, controller)
 #define FILE(id, source, where, shape, depth, name) FACTS_FILE_##id,
-#define FACT(id, source, kind, name, divisor)
-#define KEY(file, key, fact, divisor)
-#define DEVICE_KEY(file, key, counter)
 #include "consumer/facts/facts.def"
-#undef SOURCE
-#undef FILE
-#undef FACT
-#undef KEY
-#undef DEVICE_KEY
 	FACTS_FILE_COUNT_,
 };
 
 enum fact {
-#define SOURCE(id, name, controller)
-#define FILE(id, source, where, shape, depth, name)
 #define FACT(id, source, kind, name, divisor) FACT_##id,
-#define KEY(file, key, fact, divisor)
-#define DEVICE_KEY(file, key, counter)
 #include "consumer/facts/facts.def"
-#undef SOURCE
-#undef FILE
-#undef FACT
-#undef KEY
-#undef DEVICE_KEY
 	FACT_COUNT_,
 };
 

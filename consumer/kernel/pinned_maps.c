@@ -78,14 +78,7 @@ static const struct {
 	unsigned int mode;
 } pin_rows[PINNED_MAP_COUNT_] = {
 #define PIN_MAP(name, mode, help) { #name, mode },
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 };
 
 /*

@@ -15,14 +15,7 @@
 /* Every map of pins.def by its name: PINNED_MAP_switches. */
 enum pinned_map {
 #define PIN_MAP(name, mode, help) PINNED_MAP_##name,
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 	PINNED_MAP_COUNT_
 };
 

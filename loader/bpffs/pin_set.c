@@ -27,10 +27,6 @@ static const char *const fixed[] = {
 #define PIN_LINK(name, help)	  #name,
 #define PIN_PROG(name, help)	  #name,
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 	OLD_ABI,
 };
 

@@ -120,15 +120,8 @@ static const struct iterator {
 	void (*take)(struct captive *c, const uint8_t *bytes, size_t n);
 	uint64_t one_in; /* of the times that it comes up it is read */
 } iterators[] = {
-#define PIN_MAP(name, mode, help)
 #define PIN_ITER(name, help) { #name, take_##name, sizeof(#name) == sizeof("ksyms") ? 20 : 1 },
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 };
 
 void captive_iterate(struct captive *c)

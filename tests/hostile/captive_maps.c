@@ -17,14 +17,7 @@
 
 static const char *const pins[] = {
 #define PIN_MAP(name, mode, help) #name,
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 };
 
 /* What the design gives the consumer to write; no other may be, for any row of pins.def. */
@@ -39,15 +32,9 @@ static const char *const given[] = {
 };
 
 static const char *const closed[] = {
-#define PIN_MAP(name, mode, help)
-#define PIN_ITER(name, help)
 #define PIN_LINK(name, help) #name,
 #define PIN_PROG(name, help) #name,
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 };
 
 static int open_pin(const struct captive *c, const char *name, bool write)

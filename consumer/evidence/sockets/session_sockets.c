@@ -18,19 +18,13 @@ _Static_assert(ARRAY_SIZE(ways) == SOCKET_WAYS_, "a row for each");
 
 static const char *const levels[] = {
 #define SOCKET_LEVEL(id, json) [SOCKET_LEVEL_##id] = (json),
-#define SOCKET_SIGN(id, json)
 #include "consumer/evidence/sockets/socket_levels.def"
-#undef SOCKET_LEVEL
-#undef SOCKET_SIGN
 };
 _Static_assert(ARRAY_SIZE(levels) == SOCKET_LEVELS_, "a row for each");
 
 static const char *const signs[] = {
-#define SOCKET_LEVEL(id, json)
 #define SOCKET_SIGN(id, json) [SOCKET_SIGN_##id] = (json),
 #include "consumer/evidence/sockets/socket_levels.def"
-#undef SOCKET_LEVEL
-#undef SOCKET_SIGN
 };
 _Static_assert(ARRAY_SIZE(signs) == SOCKET_SIGNS_, "a row for each");
 

@@ -15,19 +15,13 @@
 
 enum socket_level {
 #define SOCKET_LEVEL(id, json) SOCKET_LEVEL_##id,
-#define SOCKET_SIGN(id, json)
 #include "consumer/evidence/sockets/socket_levels.def"
-#undef SOCKET_LEVEL
-#undef SOCKET_SIGN
 	SOCKET_LEVELS_,
 };
 
 enum socket_sign {
-#define SOCKET_LEVEL(id, json)
 #define SOCKET_SIGN(id, json) SOCKET_SIGN_##id,
 #include "consumer/evidence/sockets/socket_levels.def"
-#undef SOCKET_LEVEL
-#undef SOCKET_SIGN
 	SOCKET_SIGNS_,
 };
 

@@ -135,14 +135,7 @@ static int setup(void **state)
 		return 0;
 	}
 #define PIN_MAP(name, mode, help) pin(#name);
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
 #include "shared/abi/pins.def"
-#undef PIN_MAP
-#undef PIN_ITER
-#undef PIN_LINK
-#undef PIN_PROG
 	put_abi(right_abi());
 	return 0;
 }
@@ -221,9 +214,6 @@ static void test_missing(void **state)
 {
 	static const char *const names[] = {
 #define PIN_MAP(name, mode, help) #name,
-#define PIN_ITER(name, help)
-#define PIN_LINK(name, help)
-#define PIN_PROG(name, help)
 #include "shared/abi/pins.def"
 	};
 	size_t before = open_descriptors();
