@@ -73,6 +73,27 @@ static const char *follow_reason(const struct followed *f, uint64_t by_trigger, 
 	return "the broker opens the pressure files, the kernel reports crossed thresholds";
 }
 
+static void write_pressure(const struct pressure_follow *p, const struct followed *f, bool totals,
+			   struct jsonw *json)
+{
+	jsonw_object(json, "pressure");
+	for (int i = 0; i < RESOURCE_COUNT_; i++) {
+		struct psi psi;
+
+		if (!is_followed(f, i))
+			continue;
+		jsonw_object(json, rules_resource_name((enum resource)i));
+		write_resource(p, f, (enum resource)i, json);
+		if (totals && f->file[i].fd >= 0 && psi_read(f->file[i].fd, &psi) == 0) {
+			jsonw_u64(json, "some_total_us", psi.some.total_us);
+			if (psi.has_full)
+				jsonw_u64(json, "full_total_us", psi.full.total_us);
+		}
+		jsonw_object_end(json);
+	}
+	jsonw_object_end(json);
+}
+
 void pressure_status_write_start(const struct pressure_follow *p, const struct watch *w,
 				 struct jsonw *json)
 {
@@ -83,15 +104,7 @@ void pressure_status_write_start(const struct pressure_follow *p, const struct w
 	count_ways(f, &by_trigger, &by_scan);
 	jsonw_string(json, "follow", way_name(by_trigger, by_scan));
 	jsonw_string(json, "follow_reason", follow_reason(f, by_trigger, by_scan));
-	jsonw_object(json, "pressure");
-	for (int i = 0; i < RESOURCE_COUNT_; i++) {
-		if (!is_followed(f, i))
-			continue;
-		jsonw_object(json, rules_resource_name((enum resource)i));
-		write_resource(p, f, (enum resource)i, json);
-		jsonw_object_end(json);
-	}
-	jsonw_object_end(json);
+	write_pressure(p, f, false, json);
 	if (!by_scan)
 		return;
 	jsonw_u64(json, "scan_ms", p->scan.every_ns / NSEC_PER_MSEC);
@@ -102,24 +115,7 @@ void pressure_status_write_start(const struct pressure_follow *p, const struct w
 void pressure_status_write_watch(const struct pressure_follow *p, const struct watch *w,
 				 struct jsonw *json)
 {
-	const struct followed *f = pressure_follow_of(p, w);
-
-	jsonw_object(json, "pressure");
-	for (int i = 0; i < RESOURCE_COUNT_; i++) {
-		struct psi psi;
-
-		if (!is_followed(f, i))
-			continue;
-		jsonw_object(json, rules_resource_name((enum resource)i));
-		write_resource(p, f, (enum resource)i, json);
-		if (f->file[i].fd >= 0 && psi_read(f->file[i].fd, &psi) == 0) {
-			jsonw_u64(json, "some_total_us", psi.some.total_us);
-			if (psi.has_full)
-				jsonw_u64(json, "full_total_us", psi.full.total_us);
-		}
-		jsonw_object_end(json);
-	}
-	jsonw_object_end(json);
+	write_pressure(p, pressure_follow_of(p, w), true, json);
 }
 
 /* Sums over all watches. */

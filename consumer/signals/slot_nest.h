@@ -20,6 +20,12 @@ struct slot_nest {
 /* slot_nest_has as a callback: `nest` is a struct slot_nest, `of` the slot in question. */
 bool slot_nest_holds(const void *nest, uint32_t of);
 
+/* The test for a session's slots; slot_nest_holds in the product. */
+struct slot_owner {
+	bool (*is_own)(const void *context, uint32_t slot);
+	const void *context;
+};
+
 /* Returns whether a session runs on the watch of the slot, or on a watch that contains it. */
 bool slot_nest_is_captured(const struct pinned_maps *pins, uint32_t slot);
 

@@ -75,6 +75,7 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 {
 	struct block *s = block_of(signal);
 	const struct slot_nest nest = { host->pins, target->slot };
+	const struct slot_owner owner = { slot_nest_holds, &nest };
 	struct block_reading now = {};
 	const char *off_reason = NULL;
 
@@ -84,7 +85,7 @@ static void end_block(struct signal *signal, const struct signal_host *host,
 		off_reason = one_process;
 	else if (block_maps_read(host->pins, target->slot, &now) < 0)
 		off_reason = unreadable;
-	else if (block_requests_make(&s->before, &now, slot_nest_holds, &nest, &s->requests) < 0)
+	else if (block_requests_make(&s->before, &now, &owner, &s->requests) < 0)
 		off_reason = no_memory;
 	counter_signal_end(signal, host, off_reason, &s->requests, &s->requests.ledger);
 	neighbour_rows_ask(s->requests.neighbours, s->requests.n_neighbours,

@@ -202,14 +202,8 @@ static void cut_disks(struct block_requests *all)
 	all->count -= all->rest;
 }
 
-/* The ownership test and its context, from the caller. */
-struct owner {
-	bool (*is_own)(const void *context, uint32_t slot);
-	const void *context;
-};
-
 static int make_disks(const struct gains *gains, const struct block_reading *now,
-		      const struct owner *owner, struct block_requests *all)
+		      const struct slot_owner *owner, struct block_requests *all)
 {
 	all->items = calloc(gains->count + now->n_open + 1, sizeof(*all->items));
 	if (!all->items)
@@ -304,7 +298,7 @@ static void add_to(void *sum, const void *more)
 }
 
 /* Lists the neighbours by cgroup. Sorts the gains. */
-static int list_neighbours(struct gains *gains, const struct owner *owner,
+static int list_neighbours(struct gains *gains, const struct slot_owner *owner,
 			   struct block_requests *all)
 {
 	all->neighbours = calloc(MAX(gains->count, (size_t)1), sizeof(*all->neighbours));
@@ -366,18 +360,16 @@ static void close_ledger(const struct slot_block *before, const struct slot_bloc
 }
 
 int block_requests_make(const struct block_reading *before, const struct block_reading *now,
-			bool (*is_own)(const void *context, uint32_t slot), const void *context,
-			struct block_requests *ret_requests)
+			const struct slot_owner *owner, struct block_requests *ret_requests)
 {
-	const struct owner owner = { is_own, context };
 	_cleanup_(forget_gains) struct gains gains = {};
 	struct block_requests all = {};
 	int r = find_gains(before, now, &gains);
 
 	if (r == 0)
-		r = make_disks(&gains, now, &owner, &all);
+		r = make_disks(&gains, now, owner, &all);
 	if (r == 0)
-		r = list_neighbours(&gains, &owner, &all);
+		r = list_neighbours(&gains, owner, &all);
 	if (r < 0) {
 		block_requests_done(&all);
 		return r;

@@ -15,6 +15,7 @@
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/neighbour_rows.h"
 #include "consumer/signals/signals.h"
+#include "consumer/signals/slot_nest.h"
 
 #define BLOCK_DISKS	 16 /* pairs of disk and operation with a line; the others are one sum */
 #define BLOCK_NEIGHBOURS 5  /* pairs of disk and cgroup with a line; the others are one sum */
@@ -62,13 +63,11 @@ struct block_requests {
 };
 
 /*
- * Sets *ret_requests to the counts from `before` to `now`. `is_own` returns whether a slot's watch
- * is the session's, or is inside it (slot_nest_has). Returns 0 or -ENOMEM. Release with
- * block_requests_done.
+ * Sets *ret_requests to the counts from `before` to `now`; `owner` knows the session's slots. Returns
+ * 0 or -ENOMEM. Release with block_requests_done.
  */
 int block_requests_make(const struct block_reading *before, const struct block_reading *now,
-			bool (*is_own)(const void *context, uint32_t slot), const void *context,
-			struct block_requests *ret_requests);
+			const struct slot_owner *owner, struct block_requests *ret_requests);
 
 /* Makes the rows of the neighbours. Call once. */
 void block_requests_close(struct block_requests *all, const struct neighbour_names *names);

@@ -86,6 +86,7 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 {
 	struct reclaim *s = reclaim_of(signal);
 	const struct slot_nest nest = { host->pins, target->slot };
+	const struct slot_owner owner = { slot_nest_holds, &nest };
 	struct reclaim_reading now = {};
 	const char *off_reason = NULL;
 
@@ -95,7 +96,7 @@ static void end_reclaim(struct signal *signal, const struct signal_host *host,
 		off_reason = one_process;
 	else if (reclaim_maps_read(host->pins, target->slot, &now) < 0)
 		off_reason = unreadable;
-	else if (reclaim_times_make(&s->before, &now, slot_nest_holds, &nest, &s->times) < 0)
+	else if (reclaim_times_make(&s->before, &now, &owner, &s->times) < 0)
 		off_reason = no_memory;
 	counter_signal_end(signal, host, off_reason, &s->times, &s->times.ledger);
 	neighbour_rows_ask(s->times.neighbours, s->times.n_neighbours, sizeof(*s->times.neighbours),

@@ -272,13 +272,7 @@ static int compare_parts(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-/* The test for the session's slots. */
-struct owner {
-	bool (*is_own)(const void *context, uint32_t slot);
-	const void *context;
-};
-
-static int make_parts(const struct gains *gains, const struct owner *owner, bool untracked,
+static int make_parts(const struct gains *gains, const struct slot_owner *owner, bool untracked,
 		      struct reclaim_times *all)
 {
 	all->items = calloc(gains->count + 1, sizeof(*all->items));
@@ -363,7 +357,7 @@ static void add_to(void *sum, const void *more)
 }
 
 /* Lists the neighbours by cgroup. Sorts the gains. */
-static int list_neighbours(struct gains *gains, const struct owner *owner,
+static int list_neighbours(struct gains *gains, const struct slot_owner *owner,
 			   struct reclaim_times *all)
 {
 	all->neighbours = calloc(gains->count + 1, sizeof(*all->neighbours));
@@ -392,10 +386,8 @@ void reclaim_times_close(struct reclaim_times *all, const struct neighbour_names
 }
 
 int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
-		       bool (*is_own)(const void *context, uint32_t slot), const void *context,
-		       struct reclaim_times *ret_times)
+		       const struct slot_owner *owner, struct reclaim_times *ret_times)
 {
-	const struct owner owner = { is_own, context };
 	_cleanup_(forget_gains) struct gains gains = {};
 	struct reclaim_times all = { .from_ns = before->at_ns, .to_ns = now->at_ns };
 	bool untracked = now->losses.untracked != before->losses.untracked;
@@ -403,9 +395,9 @@ int reclaim_times_make(const struct reclaim_reading *before, const struct reclai
 	int r = find_gains(before, now, untracked, &gains);
 
 	if (r == 0)
-		r = make_parts(&gains, &owner, untracked, &all);
+		r = make_parts(&gains, owner, untracked, &all);
 	if (r == 0)
-		r = list_neighbours(&gains, &owner, &all);
+		r = list_neighbours(&gains, owner, &all);
 	if (r < 0) {
 		reclaim_times_done(&all);
 		return r;

@@ -15,6 +15,7 @@
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/neighbour_rows.h"
 #include "consumer/signals/signals.h"
+#include "consumer/signals/slot_nest.h"
 
 #define RECLAIM_PARTS	   12 /* pairs of kind and disk with a line; the others are one sum */
 #define RECLAIM_NEIGHBOURS 5  /* cgroups with a line; the others are one sum */
@@ -61,13 +62,11 @@ struct reclaim_times {
 };
 
 /*
- * Sets *ret_times to the counts from `before` to `now`. `is_own` returns whether a slot's watch is
- * the session's, or is inside it (slot_nest_has). Returns 0 or -ENOMEM. Release with
- * reclaim_times_done.
+ * Sets *ret_times to the counts from `before` to `now`; `owner` knows the session's slots. Returns
+ * 0 or -ENOMEM. Release with reclaim_times_done.
  */
 int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
-		       bool (*is_own)(const void *context, uint32_t slot), const void *context,
-		       struct reclaim_times *ret_times);
+		       const struct slot_owner *owner, struct reclaim_times *ret_times);
 
 /* Makes the rows of the neighbours. Call once. */
 void reclaim_times_close(struct reclaim_times *all, const struct neighbour_names *names);

@@ -83,20 +83,13 @@ static void destroy_sockets(struct signal *signal)
 	free(s);
 }
 
-static bool is_own(const void *context, uint32_t slot)
-{
-	const struct sockets *s = context;
-
-	return slot_nest_has(s->host->pins, slot, s->target->slot);
-}
-
 static void take_socket(struct socket_watcher *w, const struct socket_pass *pass,
 			const struct socket_record *record)
 {
 	struct sockets *s = sockets_of_watcher(w);
 
 	if ((!s->target->only_tgid || record->tgid == s->target->only_tgid) &&
-	    is_own(s, record->slot))
+	    slot_nest_has(s->host->pins, record->slot, s->target->slot))
 		socket_view_add(&s->view, record);
 }
 
@@ -191,7 +184,8 @@ static void end_sockets(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
 	struct sockets *s = sockets_of(signal);
-	const struct socket_owner owner = { is_own, s };
+	const struct slot_nest nest = { host->pins, target->slot };
+	const struct slot_owner owner = { slot_nest_holds, &nest };
 	struct socket_reading now = {};
 	const char *off_reason = NULL;
 

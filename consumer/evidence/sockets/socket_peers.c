@@ -48,7 +48,7 @@ static bool has_counts(const struct socket_sums *before, const struct socket_sum
 
 /* Adds to each peer of the view its counts. 0 or -ENOMEM. */
 static int add_counted(struct socket_view *view, const struct socket_reading *before,
-		       const struct socket_reading *now, const struct socket_owner *owner)
+		       const struct socket_reading *now, const struct slot_owner *owner)
 {
 	_cleanup_(counter_keys_done) struct counter_keys known = {};
 	int r = counter_keys_sort(before->keys, before->count, sizeof(*before->keys), &known);
@@ -197,7 +197,7 @@ static void close_ledger(const struct socket_view *view, const struct slot_socke
 }
 
 int socket_peers_make(struct socket_view *view, const struct socket_reading *before,
-		      const struct socket_reading *now, const struct socket_owner *owner,
+		      const struct socket_reading *now, const struct slot_owner *owner,
 		      struct socket_peers *ret_peers)
 {
 	struct socket_peers all = { .looks = view->looks, .counted = owner };

@@ -14,6 +14,7 @@
 #include "consumer/evidence/sockets/socket_view.h"
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/signals.h"
+#include "consumer/signals/slot_nest.h"
 
 #define SOCKET_PEERS_TOLD 24 /* peers and listeners with a line; the others are one sum */
 
@@ -29,19 +30,13 @@ struct socket_peers {
 	struct ledger ledger;
 };
 
-/* Decides whether a slot's watch is the session's, or is inside it (slot_nest_has). */
-struct socket_owner {
-	bool (*is_own)(const void *context, uint32_t slot);
-	const void *context;
-};
-
 /*
  * Sets *ret_peers from the view, which it empties, and from the counts from `before` to `now`. If
  * `owner` is NULL, uses only the counts of losses, because the other counts are of more than the
  * session. Returns 0 or -ENOMEM. Release with socket_peers_done.
  */
 int socket_peers_make(struct socket_view *view, const struct socket_reading *before,
-		      const struct socket_reading *now, const struct socket_owner *owner,
+		      const struct socket_reading *now, const struct slot_owner *owner,
 		      struct socket_peers *ret_peers);
 void socket_peers_done(struct socket_peers *peers);
 

@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static struct block_reading read_maps(struct fuzz_input *in)
 {
+	static const struct slot_owner owner = { fuzz_is_own, NULL };
 	struct block_reading r = { .n_sums = fuzz_number(in, ELEMENTS),
 				   .n_open = fuzz_number(in, ELEMENTS) };
 
@@ -47,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct block_reading before = read_maps(&in), now = read_maps(&in);
 	struct block_requests all;
 
-	if (block_requests_make(&before, &now, fuzz_is_own, NULL, &all) == 0) {
+	if (block_requests_make(&before, &now, &owner, &all) == 0) {
 		uint64_t requests = sum_neighbours(&all);
 
 		block_requests_close(&all, &fuzz_names);

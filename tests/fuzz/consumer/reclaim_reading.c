@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static struct reclaim_reading read_maps(struct fuzz_input *in)
 {
+	static const struct slot_owner owner = { fuzz_is_own, NULL };
 	struct reclaim_reading r = { .n_sums = fuzz_number(in, ELEMENTS),
 				     .n_open = fuzz_number(in, ELEMENTS) };
 
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct reclaim_reading before = read_maps(&in), now = read_maps(&in);
 	struct reclaim_times all;
 
-	if (reclaim_times_make(&before, &now, fuzz_is_own, NULL, &all) == 0) {
+	if (reclaim_times_make(&before, &now, &owner, &all) == 0) {
 		uint64_t count = sum_neighbours(&all);
 
 		reclaim_times_close(&all, &fuzz_names);

@@ -58,7 +58,7 @@ static void check_peers(const struct socket_peers *peers)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	static const struct socket_owner owner = { fuzz_is_own, NULL };
+	static const struct slot_owner owner = { fuzz_is_own, NULL };
 	struct fuzz_input in = { data, bytes };
 	struct socket_reading before, now;
 	struct socket_peers peers;

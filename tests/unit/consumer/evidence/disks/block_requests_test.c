@@ -31,6 +31,8 @@ static bool is_own(const void *context, uint32_t slot)
 	return slot == OWN;
 }
 
+static const struct slot_owner owner = { is_own, NULL };
+
 /* The cgroups from 1000 on are in the directory of one user. */
 static size_t group_it(void *context, uint64_t cgroup_id)
 {
@@ -72,7 +74,7 @@ static void add(struct made *m, uint64_t cgroup_id, uint32_t device, uint8_t op,
 
 static void make(const struct made *before, const struct made *now, struct block_requests *ret)
 {
-	assert_int_equal(block_requests_make(&before->read, &now->read, is_own, NULL, ret), 0);
+	assert_int_equal(block_requests_make(&before->read, &now->read, &owner, ret), 0);
 	block_requests_close(ret, &names);
 }
 

@@ -36,6 +36,8 @@ static bool is_own(const void *context, uint32_t slot)
 	return slot == OWN;
 }
 
+static const struct slot_owner owner = { is_own, NULL };
+
 static size_t group_it(void *context, uint64_t cgroup_id)
 {
 	return 0;
@@ -103,7 +105,7 @@ static void add_open(struct made *m, uint32_t tid, enum reclaim_kind kind, uint6
 
 static void make(void)
 {
-	assert_int_equal(reclaim_times_make(&before.read, &now.read, is_own, NULL, &all), 0);
+	assert_int_equal(reclaim_times_make(&before.read, &now.read, &owner, &all), 0);
 	reclaim_times_close(&all, &names);
 }
 
@@ -286,7 +288,7 @@ static double take_ns(uint32_t n)
 	fill(&b, n);
 	for (int i = 0; i < 3; i++) {
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-		assert_int_equal(reclaim_times_make(&a, &b, is_own, NULL, &all), 0);
+		assert_int_equal(reclaim_times_make(&a, &b, &owner, &all), 0);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
 		reclaim_times_done(&all);
 		ns = (double)(end.tv_sec - begin.tv_sec) * 1e9 +

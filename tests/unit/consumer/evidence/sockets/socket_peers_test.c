@@ -15,7 +15,7 @@ static bool is_own(const void *context, uint32_t slot)
 	return slot == OWN;
 }
 
-static const struct socket_owner owner = { is_own, NULL };
+static const struct slot_owner owner = { is_own, NULL };
 
 static struct socket_key key_of(uint32_t slot, uint16_t port)
 {
