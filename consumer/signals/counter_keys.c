@@ -41,3 +41,11 @@ size_t counter_keys_find(const struct counter_keys *k, const void *key)
 		return k->count;
 	return (size_t)((const char *)k->items[at] - k->first) / k->bytes;
 }
+
+const void *counter_keys_value(const struct counter_keys *k, const void *key, const void *values,
+			       size_t bytes, const void *none)
+{
+	size_t at = counter_keys_find(k, key);
+
+	return at < k->count ? (const char *)values + at * bytes : none;
+}

@@ -30,6 +30,13 @@ void counter_keys_done(struct counter_keys *k);
 size_t counter_keys_find(const struct counter_keys *k, const void *key);
 
 /*
+ * Returns the element of `values`, of `bytes` bytes each in the reading's order, that the key has;
+ * `none` if the reading does not have it.
+ */
+const void *counter_keys_value(const struct counter_keys *k, const void *key, const void *values,
+			       size_t bytes, const void *none);
+
+/*
  * Returns the growth of a counter. A counter that shrank was reset in the meantime: all of `now` is
  * growth.
  */

@@ -2,6 +2,7 @@
 #include "consumer/evidence/cpu/session_neighbours.h"
 
 #include "consumer/naming/frame_json.h"
+#include "consumer/signals/counter_signal.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/macro.h"
 
@@ -79,7 +80,6 @@ static uint64_t find_unseen_ns(const struct neighbours *n)
 
 static void write_cpu(const struct neighbours *n, struct jsonw *w)
 {
-	jsonw_object(w, "cpu");
 	jsonw_u64(w, "cpus", n->cpus);
 	jsonw_u64(w, "own_ms", n->own_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "own_cpus", n->own_cpus);
@@ -99,10 +99,6 @@ void session_neighbours_write_cpu(const struct session_result *s, struct jsonw *
 	const struct signal *signal = s->signals[SIGNAL_NEIGHBOURS];
 	const struct neighbours *n = neighbours_of(s->signals);
 
-	if (n) {
+	if (signal && counter_signal_write_begin("cpu", n, signal->off_reason, w))
 		write_cpu(n, w);
-	} else if (signal) {
-		jsonw_null(w, "cpu");
-		jsonw_string(w, "cpu_reason", signal->off_reason);
-	}
 }

@@ -64,16 +64,6 @@ static void subtract_sums(const struct block_sums *before, const struct block_su
 	}
 }
 
-static const struct block_sums *find_sums(const struct block_reading *read,
-					  const struct counter_keys *keys,
-					  const struct block_key *key)
-{
-	static const struct block_sums none;
-	size_t at = counter_keys_find(keys, key);
-
-	return at < keys->count ? &read->sums[at] : &none;
-}
-
 /*
  * The kernel side's tables may hold anything that a compromised consumer wrote: check every value.
  */
@@ -85,6 +75,7 @@ static bool is_sane(const struct block_key *key)
 static int find_gains(const struct block_reading *before, const struct block_reading *now,
 		      struct gains *ret_gains)
 {
+	static const struct block_sums none;
 	_cleanup_(counter_keys_done) struct counter_keys known = {};
 	int r = counter_keys_sort(before->keys, before->n_sums, sizeof(*before->keys), &known);
 
@@ -97,7 +88,9 @@ static int find_gains(const struct block_reading *before, const struct block_rea
 		if (!is_sane(&now->keys[i]))
 			continue;
 		gain->key = now->keys[i];
-		subtract_sums(find_sums(before, &known, &gain->key), &now->sums[i], &gain->times);
+		subtract_sums(counter_keys_value(&known, &gain->key, before->sums,
+						 sizeof(*before->sums), &none),
+			      &now->sums[i], &gain->times);
 		ret_gains->count += gain->times.requests || gain->times.merges;
 	}
 	return 0;

@@ -63,8 +63,8 @@ struct block_requests {
 };
 
 /*
- * Sets *ret_requests to the counts from `before` to `now`; `owner` knows the session's slots. Returns
- * 0 or -ENOMEM. Release with block_requests_done.
+ * Sets *ret_requests to the counts from `before` to `now`; `owner` has the test for the session's
+ * slots. Returns 0 or -ENOMEM. Release with block_requests_done.
  */
 int block_requests_make(const struct block_reading *before, const struct block_reading *now,
 			const struct slot_owner *owner, struct block_requests *ret_requests);

@@ -88,8 +88,8 @@ static int add_sums(struct gains *gains, const struct reclaim_reading *before,
 	int r = counter_keys_sort(before->keys, before->n_sums, sizeof(*before->keys), &known);
 
 	for (uint32_t i = 0; r == 0 && i < now->n_sums; i++) {
-		size_t at = counter_keys_find(&known, &now->keys[i]);
-		const struct reclaim_sums *was = at < known.count ? &before->sums[at] : &none;
+		const struct reclaim_sums *was = counter_keys_value(
+			&known, &now->keys[i], before->sums, sizeof(*before->sums), &none);
 		struct gain *gain;
 
 		if (now->keys[i].kind >= RECLAIM_KINDS_)

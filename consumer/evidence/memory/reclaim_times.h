@@ -62,8 +62,8 @@ struct reclaim_times {
 };
 
 /*
- * Sets *ret_times to the counts from `before` to `now`; `owner` knows the session's slots. Returns
- * 0 or -ENOMEM. Release with reclaim_times_done.
+ * Sets *ret_times to the counts from `before` to `now`; `owner` has the test for the session's
+ * slots. Returns 0 or -ENOMEM. Release with reclaim_times_done.
  */
 int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
 		       const struct slot_owner *owner, struct reclaim_times *ret_times);

@@ -12,16 +12,6 @@
 
 /* ---- counts: the difference of two readings */
 
-static const struct socket_sums *find_sums(const struct socket_reading *read,
-					   const struct counter_keys *keys,
-					   const struct socket_key *key)
-{
-	static const struct socket_sums none;
-	size_t at = counter_keys_find(keys, key);
-
-	return at < keys->count ? &read->sums[at] : &none;
-}
-
 static bool is_sane(const struct socket_key *key)
 {
 	return key->way < SOCKET_WAYS_;
@@ -50,6 +40,7 @@ static bool has_counts(const struct socket_sums *before, const struct socket_sum
 static int add_counted(struct socket_view *view, const struct socket_reading *before,
 		       const struct socket_reading *now, const struct slot_owner *owner)
 {
+	static const struct socket_sums none;
 	_cleanup_(counter_keys_done) struct counter_keys known = {};
 	int r = counter_keys_sort(before->keys, before->count, sizeof(*before->keys), &known);
 
@@ -57,7 +48,8 @@ static int add_counted(struct socket_view *view, const struct socket_reading *be
 		return r;
 	for (uint32_t i = 0; i < now->count; i++) {
 		const struct socket_key *key = &now->keys[i];
-		const struct socket_sums *old = find_sums(before, &known, key);
+		const struct socket_sums *old =
+			counter_keys_value(&known, key, before->sums, sizeof(*before->sums), &none);
 
 		if (is_sane(key) && owner->is_own(owner->context, key->slot) &&
 		    has_counts(old, &now->sums[i]))

@@ -19,8 +19,10 @@ static void test_find(void **state)
 	assert_int_equal(counter_keys_sort(all, MANY, sizeof(*all), &k), 0);
 	for (size_t i = 0; i < MANY; i++)
 		assert_int_equal(counter_keys_find(&k, &all[i]), i);
+	assert_ptr_equal(counter_keys_value(&k, &all[7], all, sizeof(*all), &none), &all[7]);
 	none = 1;
 	assert_int_equal(counter_keys_find(&k, &none), MANY);
+	assert_ptr_equal(counter_keys_value(&k, &none, all, sizeof(*all), &none), &none);
 	counter_keys_done(&k);
 	assert_int_equal(counter_keys_sort(NULL, 0, sizeof(*all), &k), 0);
 	assert_int_equal(counter_keys_find(&k, &none), 0);
