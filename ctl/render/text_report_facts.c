@@ -71,6 +71,8 @@ static void add_object(struct text_table *table, const struct json_node *all, co
 {
 	const struct json_node *device = json_node_get(object, "device");
 
+	if (!json_node_is(device, JSON_STRING))
+		device = NULL;
 	for (const struct json_node *m = json_node_first(object); m; m = json_node_next(m)) {
 		_cleanup_free_ char *key = m->key ? strndup(m->key, m->key_bytes) : NULL;
 

@@ -263,6 +263,12 @@ static void test_facts(void **state)
 	    "  io sda rbytes     -             -      8.0 MiB\n"
 	    "  limits of cpu in v1 cgroup /v1: quota pct 40.0\n"
 	    "  limits of cpu at the end: none\n");
+	/* The name of a device is no text. */
+	events_write(EVENTS_HEAD("facts", "1") ",\"source\":\"io\",\"phases\":{\"during\":{"
+					       "\"ms\":2000,\"devices\":[{\"device\":8,"
+					       "\"rbytes\":4096}]}}}\n" EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nfacts: ");
 }
 
 /* A session of CPU time that fell has no pressure: the window that was measured counts. */
