@@ -2,6 +2,7 @@
 #include "ctl/cli/text.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +184,22 @@ void text_table_add(struct text_table *table, char *cell)
 	table->cells[table->count++] = cell;
 }
 
+void text_table_printf(struct text_table *table, const char *format, ...)
+{
+	char *cell = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text_table_add(table, vasprintf(&cell, format, args) < 0 ? NULL : cell);
+	va_end(args);
+}
+
+void text_table_words(struct text_table *table, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		text_table_add(table, strdup(words[i]));
+}
+
 static const char *get_cell(const struct text_table *table, size_t i)
 {
 	return table->cells[i] ? table->cells[i] : "-";
@@ -198,6 +215,8 @@ struct layout {
 static void measure_cells(const struct text_table *table, struct layout *l)
 {
 	*l = (struct layout){ 0 };
+	for (unsigned int c = 0; c < table->columns; c++)
+		l->gone[c] = table->zeros & 1u << c;
 	for (size_t i = 0; i < table->count; i++) {
 		unsigned int column = (unsigned int)(i % table->columns);
 		unsigned int width = text_width(get_cell(table, i));
@@ -205,6 +224,8 @@ static void measure_cells(const struct text_table *table, struct layout *l)
 		l->widths[column] = MAX(l->widths[column], width);
 		if (i < table->columns && !table->headless)
 			l->heads[column] = width;
+		else if (strcmp(get_cell(table, i), "0") != 0)
+			l->gone[column] = false;
 	}
 }
 
@@ -266,7 +287,7 @@ static void fit_columns(const struct text_table *table, struct layout *l, unsign
 			continue;
 		measure_cells(table, l);
 		for (unsigned int k = c; k < table->columns; k++)
-			l->gone[k] = table->spare & 1u << k;
+			l->gone[k] |= table->spare & 1u << k;
 		fits = narrow_columns(table, l, indent, NAME_COLUMNS);
 	}
 	if (!fits)

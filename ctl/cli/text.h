@@ -47,6 +47,7 @@ struct text_table {
 	uint32_t spare; /* bits of the columns that may be omitted if lines are short */
 	uint32_t rigid; /* bits of the columns with cells never cut */
 	uint32_t ends;	/* bits of the columns with cells cut at the end, not in the middle */
+	uint32_t zeros; /* bits of the columns that are omitted if all their cells are "0" */
 	bool headless;
 	bool failed; /* no memory: text_table_print reports it */
 };
@@ -62,6 +63,11 @@ void text_table_done(struct text_table *table);
 
 /* Appends the next cell, row by row. Takes ownership of `cell`. */
 void text_table_add(struct text_table *table, char *cell);
+
+/* Appends a cell with a formatted text, or `n` cells with these words. */
+void text_table_printf(struct text_table *table, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void text_table_words(struct text_table *table, const char *const *words, size_t n);
 
 /*
  * Prints the table. Each line starts with `indent` spaces; the last column is not padded. If lines

@@ -45,7 +45,7 @@ static int refuse_beginning(const struct options *options, const struct select *
 			fputs(" and more", options->err);
 			break;
 		}
-		id = offers_text(store, store->sessions[i].id);
+		id = store_tame(store, store->sessions[i].id);
 		fprintf(options->err, " %s", id ? id : "-");
 	}
 	fputc('\n', options->err);

@@ -53,17 +53,6 @@ int offers_note(struct offers *o, struct store *store, const struct event *event
 	return r;
 }
 
-char *offers_text(const struct store *store, uint32_t text)
-{
-	size_t bytes;
-	const char *data;
-
-	if (text == STORE_NONE)
-		return strdup("-");
-	data = pool_get(&store->texts, text, &bytes);
-	return text_tame(data, bytes);
-}
-
 static void print_offer(const struct offer *offer, const struct store *store, const char *name,
 			FILE *out)
 {
@@ -71,7 +60,7 @@ static void print_offer(const struct offer *offer, const struct store *store, co
 		return;
 	fprintf(out, "  %s:", name);
 	for (uint32_t i = 0; i < offer->n; i++) {
-		_cleanup_free_ char *text = store ? offers_text(store, offer->texts[i]) : NULL;
+		_cleanup_free_ char *text = store ? store_tame(store, offer->texts[i]) : NULL;
 
 		if (store)
 			fprintf(out, "%s %s", i ? "," : "", text ? text : "-");
@@ -115,19 +104,17 @@ void offers_print_sessions(const struct store *store, FILE *out)
 	uint32_t newest[OFFERS_SHOWN], n = find_newest(store, newest);
 
 	text_table_init(&table, ARRAY_SIZE(heads));
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		text_table_add(&table, strdup(heads[i]));
+	text_table_words(&table, heads, ARRAY_SIZE(heads));
 	for (uint32_t i = 0; i < n; i++) {
 		const struct store_session *session = &store->sessions[newest[i]];
 		char when[CLOCK_TEXT_BYTES];
 
 		clock_text(session->time_ns, when);
-		when[19] = 0;
-		text_table_add(&table, offers_text(store, session->id));
-		text_table_add(&table, strdup(when));
-		text_table_add(&table, offers_text(store, session->host));
-		text_table_add(&table, offers_text(store, session->rule));
-		text_table_add(&table, offers_text(store, session->cgroup));
+		text_table_add(&table, store_tame(store, session->id));
+		text_table_printf(&table, "%.19s", when);
+		text_table_add(&table, store_tame(store, session->host));
+		text_table_add(&table, store_tame(store, session->rule));
+		text_table_add(&table, store_tame(store, session->cgroup));
 	}
 	(void)text_table_print(&table, 2, out);
 	if (store->ids.count > n)

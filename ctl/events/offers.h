@@ -25,12 +25,6 @@ struct offers {
 /* Notes the values of a stack line. 0, -ENOMEM, -ENOSPC. */
 int offers_note(struct offers *o, struct store *store, const struct event *event);
 
-/*
- * Returns a new copy of a text for a terminal; "-" for STORE_NONE. NULL: no memory. The caller
- * frees it.
- */
-char *offers_text(const struct store *store, uint32_t text);
-
 /* Prints the noted signals, phases, threads and processes; nothing if none was noted. */
 void offers_print_stacks(const struct offers *o, const struct store *store, FILE *out);
 

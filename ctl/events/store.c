@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/text.h"
 #include "ctl/events/lines.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -136,6 +137,17 @@ static uint32_t find_kind(const struct json_text *text)
 		if (event_is(text, kinds[i]))
 			return i;
 	return STORE_USER;
+}
+
+char *store_tame(const struct store *s, uint32_t text)
+{
+	const char *data;
+	size_t bytes;
+
+	if (text == STORE_NONE)
+		return strdup("-");
+	data = pool_get(&s->texts, text, &bytes);
+	return text_tame(data, bytes);
 }
 
 int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_frame)

@@ -145,6 +145,12 @@ const char *store_state_word(enum store_state state);
  */
 int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text);
 
+/*
+ * Returns a new copy of a text for a terminal (text_tame); "-" for STORE_NONE. NULL: no memory. The
+ * caller frees it.
+ */
+char *store_tame(const struct store *s, uint32_t text);
+
 int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_frame);
 
 /* Finds or adds the session of an event that has one; `time_ns` is the time of the event. */

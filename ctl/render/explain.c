@@ -223,10 +223,10 @@ static int print_why(struct explained *e)
 
 static int print_head(const struct explained *e)
 {
-	_cleanup_free_ char *id = text_report_lines_text(e->store, e->session->id),
-			    *rule = text_report_lines_text(e->store, e->session->rule),
-			    *cgroup = text_report_lines_text(e->store, e->session->cgroup),
-			    *headline = text_report_lines_text(e->store, e->session->headline);
+	_cleanup_free_ char *id = store_tame(e->store, e->session->id),
+			    *rule = store_tame(e->store, e->session->rule),
+			    *cgroup = store_tame(e->store, e->session->cgroup),
+			    *headline = store_tame(e->store, e->session->headline);
 	char when[CLOCK_TEXT_BYTES];
 
 	if (!id || !rule || !cgroup || !headline)

@@ -71,15 +71,10 @@ char *flamegraph_head(const struct view *view, const struct tree *tree, enum vie
 
 static void put_tame(const struct store *s, const char *before, uint32_t text, FILE *out)
 {
-	_cleanup_free_ char *tame = NULL;
-	size_t bytes;
-	const char *data;
+	_cleanup_free_ char *tame = store_tame(s, text);
 
-	if (text == STORE_NONE)
-		return;
-	data = pool_get(&s->texts, text, &bytes);
-	tame = text_tame(data, bytes);
-	fprintf(out, "%s%s", before, tame ? tame : "-");
+	if (text != STORE_NONE)
+		fprintf(out, "%s%s", before, tame ? tame : "-");
 }
 
 static bool is_broken(const struct store *s, uint32_t quality)

@@ -22,7 +22,7 @@ struct row {
 
 static void put_text(const struct row *row, const char *before, uint32_t text)
 {
-	_cleanup_free_ char *tame = text_report_lines_text(row->store, text);
+	_cleanup_free_ char *tame = store_tame(row->store, text);
 
 	fprintf(row->out, "%s%s", before, tame ? tame : "-");
 }

@@ -39,10 +39,10 @@ static void put_lengths(const struct store_session *session, FILE *out)
 
 int text_report_head(const struct store *store, const struct store_session *session, FILE *out)
 {
-	_cleanup_free_ char *id = text_report_lines_text(store, session->id),
-			    *rule = text_report_lines_text(store, session->rule);
-	_cleanup_free_ char *cgroup = text_report_lines_text(store, session->cgroup);
-	_cleanup_free_ char *headline = text_report_lines_text(store, session->headline);
+	_cleanup_free_ char *id = store_tame(store, session->id),
+			    *rule = store_tame(store, session->rule);
+	_cleanup_free_ char *cgroup = store_tame(store, session->cgroup);
+	_cleanup_free_ char *headline = store_tame(store, session->headline);
 	char when[CLOCK_TEXT_BYTES];
 
 	if (!id || !rule || !cgroup || !headline)

@@ -27,17 +27,6 @@ const struct json_node *text_report_lines_read(const struct store *s, uint32_t l
 	return ret_tree->nodes;
 }
 
-char *text_report_lines_text(const struct store *s, uint32_t text)
-{
-	const char *data;
-	size_t bytes;
-
-	if (text == STORE_NONE)
-		return strdup("-");
-	data = pool_get(&s->texts, text, &bytes);
-	return text_tame(data, bytes);
-}
-
 static void put_value(const struct json_node *object, const char *key, FILE *out)
 {
 	_cleanup_free_ char *text = member_text_value(key, json_node_get(object, key));

@@ -15,9 +15,6 @@
 const struct json_node *text_report_lines_read(const struct store *store, uint32_t line,
 					       struct json_tree *ret_tree);
 
-/* Returns a new copy of a text for a terminal; "-" for STORE_NONE; NULL: no memory. */
-char *text_report_lines_text(const struct store *store, uint32_t text);
-
 /* Prints the pressure around the session. 0 or -ENOMEM. */
 int text_report_lines_pressure(const struct store *store, const struct store_session *session,
 			       FILE *out);

@@ -187,8 +187,8 @@ static void put_stall(const struct store *store, const struct stall *row, FILE *
 {
 	char all[TEXT_UNIT_BYTES], held[TEXT_UNIT_BYTES];
 	const struct store_session *session = &store->sessions[row->longest];
-	_cleanup_free_ char *cgroup = text_report_lines_text(store, row->cgroup);
-	_cleanup_free_ char *id = row->sessions ? text_report_lines_text(store, session->id) : NULL;
+	_cleanup_free_ char *cgroup = store_tame(store, row->cgroup);
+	_cleanup_free_ char *id = row->sessions ? store_tame(store, session->id) : NULL;
 
 	const char *what = row->resource == STUCK ? "stuck" : "quiet";
 	bool pressure = row->resource < STORE_NO_PRESSURE;

@@ -105,8 +105,8 @@ static void add_row(struct text_table *table, const struct store *store, const s
 	line_table_time(table, sum->ns[EARLIER]);
 	line_table_number(table, sum->samples);
 	line_table_number(table, task->pid);
-	text_table_add(table, text_report_lines_text(store, task->comm));
-	text_table_add(table, text_report_lines_text(store, task->exe));
+	text_table_add(table, store_tame(store, task->comm));
+	text_table_add(table, store_tame(store, task->exe));
 }
 
 int text_report_tasks(const struct view *view, FILE *out)

@@ -37,26 +37,16 @@ int labels_plain(struct labels *l, const char *text, uint32_t *ret_label)
 
 int labels_text(struct labels *l, uint32_t text, uint32_t *ret_label)
 {
-	_cleanup_free_ char *tame = NULL;
-	const char *data;
-	size_t bytes;
+	_cleanup_free_ char *tame = store_tame(l->store, text);
 
-	if (text == STORE_NONE)
-		return labels_plain(l, "-", ret_label);
-	data = pool_get(&l->store->texts, text, &bytes);
-	tame = text_tame(data, bytes);
 	return tame ? labels_plain(l, tame, ret_label) : -ENOMEM;
 }
 
 static int tame_text(const struct labels *l, uint32_t text, char **ret_tame)
 {
-	size_t bytes;
-	const char *data;
-
 	if (text == STORE_NONE)
 		return 0;
-	data = pool_get(&l->store->texts, text, &bytes);
-	*ret_tame = text_tame(data, bytes);
+	*ret_tame = store_tame(l->store, text);
 	return *ret_tame ? 0 : -ENOMEM;
 }
 

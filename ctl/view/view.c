@@ -415,26 +415,15 @@ double view_seconds(const struct view *v, enum view_columns columns, unsigned in
 	return (double)ms / MSEC_PER_SEC;
 }
 
-static char *copy_text(const struct view *v, uint32_t text)
-{
-	size_t bytes;
-	const char *data;
-
-	if (text == STORE_NONE)
-		return strdup("-");
-	data = pool_get(&v->input->store.texts, text, &bytes);
-	return text_tame(data, bytes);
-}
-
 static char *make_title(const struct view *v, const struct store_session *session)
 {
 	_cleanup_free_ char *id = NULL, *cgroup = NULL;
 	char *title = NULL;
 
 	if (session->headline != STORE_NONE)
-		return copy_text(v, session->headline);
-	id = copy_text(v, session->id);
-	cgroup = copy_text(v, session->cgroup);
+		return store_tame(&v->input->store, session->headline);
+	id = store_tame(&v->input->store, session->id);
+	cgroup = store_tame(&v->input->store, session->cgroup);
 	if (!id || !cgroup ||
 	    asprintf(&title, "%s: session %s, which has no end here", cgroup, id) < 0)
 		return NULL;
@@ -444,7 +433,7 @@ static char *make_title(const struct view *v, const struct store_session *sessio
 /* Makes "7 sessions of the rule api", because several sessions have no common headline. */
 static char *make_title_of_all(const struct view *v, const struct store_session *first, uint64_t n)
 {
-	_cleanup_free_ char *rule = v->rules > 1 ? NULL : copy_text(v, first->rule);
+	_cleanup_free_ char *rule = v->rules > 1 ? NULL : store_tame(&v->input->store, first->rule);
 	char *title = NULL;
 	int r = v->rules > 1 ? asprintf(&title, "%" PRIu64 " sessions of several rules", n)
 			     : asprintf(&title, "%" PRIu64 " sessions of the rule %s", n,
