@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/render/section.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +12,34 @@
 #define EIGHTHS	    8
 #define BLOCK_BYTES 3 /* of U+2581 to U+258F in UTF-8 */
 
+void section_begin(FILE *out, const char *head)
+{
+	fprintf(out, "\n%s%s%s: ", terminal_on(STYLE_HEAD), head, terminal_off());
+}
+
 void section_head(FILE *out, const char *head, const char *format, ...)
 {
 	va_list args;
 
-	fprintf(out, "\n%s%s%s: ", terminal_on(STYLE_HEAD), head, terminal_off());
+	section_begin(out, head);
 	va_start(args, format);
 	vfprintf(out, format, args);
 	va_end(args);
 	fputc('\n', out);
+}
+
+void section_more(FILE *out, uint64_t all, uint64_t n)
+{
+	if (all > n)
+		fprintf(out, "  and %" PRIu64 " more\n", all - n);
+}
+
+void section_share(struct text_table *table, uint64_t part, uint64_t whole)
+{
+	if (whole)
+		text_table_printf(table, "%5.1f %%", 100 * (double)part / (double)whole);
+	else
+		text_table_add(table, NULL);
 }
 
 char *section_count(unsigned long long n, const char *one, const char *many)

@@ -29,16 +29,6 @@ struct rates {
 	double of_sample[TREE_COLUMNS];	 /* 0: no sample */
 };
 
-static char *format_share(uint64_t part, uint64_t whole)
-{
-	char text[32];
-
-	if (!whole)
-		return strdup("-");
-	snprintf(text, sizeof(text), "%5.1f %%", 100 * (double)part / (double)whole);
-	return strdup(text);
-}
-
 static void find_rates(const struct view *view, const struct tree *tree,
 		       const struct text_report_samples *samples, struct rates *ret_rates)
 {
@@ -88,10 +78,10 @@ static void add_function(const struct view *view, struct text_table *table,
 	double share =
 		root->total[DURING] ? (double)f->total[DURING] / (double)root->total[DURING] : 0;
 
-	text_table_add(table, format_share(f->total[DURING], root->total[DURING]));
-	text_table_add(table, format_share(f->total[EARLIER], root->total[EARLIER]));
+	section_share(table, f->total[DURING], root->total[DURING]);
+	section_share(table, f->total[EARLIER], root->total[EARLIER]);
 	text_table_add(table, format_change(f, rates));
-	text_table_add(table, format_share(f->self[DURING], root->total[DURING]));
+	section_share(table, f->self[DURING], root->total[DURING]);
 	if (terminal_get()->is_one)
 		text_table_add(table, section_bar(share, BAR_COLUMNS));
 	text_table_add(table, strdup(labels_get(&view->labels, f->label)));
@@ -100,14 +90,14 @@ static void add_function(const struct view *view, struct text_table *table,
 
 static void add_heads(const struct view *view, struct text_table *table)
 {
-	text_table_add(table, strdup("DURING"));
-	text_table_add(table, strdup(view->earlier == STORE_ONSET ? "ONSET" : "BEFORE"));
-	text_table_add(table, strdup("CHANGE"));
-	text_table_add(table, strdup("SELF"));
-	if (terminal_get()->is_one)
-		text_table_add(table, strdup(""));
-	text_table_add(table, strdup("FUNCTION"));
-	text_table_add(table, strdup("MODULE"));
+	const char *const heads[] = { "DURING", view->earlier == STORE_ONSET ? "ONSET" : "BEFORE",
+				      "CHANGE", "SELF",
+				      "",	"FUNCTION",
+				      "MODULE" };
+	bool bars = terminal_get()->is_one;
+
+	text_table_words(table, heads, 4);
+	text_table_words(table, heads + 5 - bars, 2 + bars);
 }
 
 int text_report_functions(struct view *view, const struct tree *tree,

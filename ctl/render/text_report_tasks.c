@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/render/text_report_tasks.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/cli/text.h"
-#include "ctl/render/line_table.h"
 #include "ctl/render/section.h"
 #include "ctl/render/text_report_functions.h"
-#include "ctl/render/text_report_lines.h"
 #include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define EARLIER TEXT_REPORT_EARLIER
@@ -90,21 +86,24 @@ static int compare_tasks(const void *a, const void *b)
 	return x->task < y->task ? -1 : 1;
 }
 
+static void add_time(struct text_table *table, uint64_t ns)
+{
+	char text[TEXT_UNIT_BYTES];
+
+	text_table_printf(table, "%s", text_duration_us(ns / NSEC_PER_USEC, text));
+}
+
 static void add_row(struct text_table *table, const struct store *store, const struct tasks *t,
 		    const struct task_sum *sum)
 {
 	size_t bytes;
 	const struct task *task = pool_get(&t->pool, sum->task, &bytes);
-	char text[32] = "-";
 
-	if (t->ns[DURING])
-		snprintf(text, sizeof(text), "%5.1f %%",
-			 100 * (double)sum->ns[DURING] / (double)t->ns[DURING]);
-	line_table_time(table, sum->ns[DURING]);
-	text_table_add(table, strdup(text));
-	line_table_time(table, sum->ns[EARLIER]);
-	line_table_number(table, sum->samples);
-	line_table_number(table, task->pid);
+	add_time(table, sum->ns[DURING]);
+	section_share(table, sum->ns[DURING], t->ns[DURING]);
+	add_time(table, sum->ns[EARLIER]);
+	text_table_printf(table, "%" PRIu64, sum->samples);
+	text_table_printf(table, "%" PRIu64, task->pid);
 	text_table_add(table, store_tame(store, task->comm));
 	text_table_add(table, store_tame(store, task->exe));
 }
@@ -126,13 +125,11 @@ int text_report_tasks(const struct view *view, FILE *out)
 	if (r < 0)
 		return r;
 	qsort(tasks.sums, tasks.pool.count, sizeof(*tasks.sums), compare_tasks);
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		text_table_add(&table, strdup(heads[i]));
+	text_table_words(&table, heads, ARRAY_SIZE(heads));
 	for (uint32_t i = 0; i < tasks.pool.count && i < TASKS_TOP; i++)
 		add_row(&table, &view->input->store, &tasks, &tasks.sums[i]);
 	section_head(out, "threads", "by name and process");
 	r = text_table_print(&table, 2, out);
-	if (tasks.pool.count > TASKS_TOP)
-		fprintf(out, "  and %u more\n", tasks.pool.count - TASKS_TOP);
+	section_more(out, tasks.pool.count, TASKS_TOP);
 	return r;
 }
