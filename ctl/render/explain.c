@@ -2,71 +2,26 @@
 #include "ctl/render/explain.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/session_lines.h"
 #include "ctl/render/symptom.h"
 #include "ctl/render/text_report_chains.h"
 #include "ctl/render/text_report_findings.h"
-#include "ctl/render/text_report_lines.h"
 #include "ctl/view/view.h"
-#include "shared/json/json_tree.h"
-#include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 /* One session with its lines, for printing. */
 struct explained {
-	const struct store *store;
-	const struct store_session *session;
-	const struct json_node *end; /* its last line; NULL: not in the input */
-	const char *end_text;	     /* text of `end` */
-	const char *file;	     /* file of the session, for commands that a person copies */
-	unsigned int number;	     /* number of the last printed cause */
-	FILE *out;
+	struct session_lines lines;
+	const char *end_text; /* text of its last line */
+	const char *file;     /* file of the session, for commands that a person copies */
+	unsigned int number;  /* number of the last printed cause */
 };
-
-static void put_value(const struct json_node *object, const char *key, FILE *out)
-{
-	_cleanup_free_ char *text = member_text_value(key, json_node_get(object, key));
-
-	fputs(text ? text : "-", out);
-}
-
-/* ---- the trigger */
-
-static int print_symptom(const struct explained *e)
-{
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	const struct json_node *start = text_report_lines_read(e->store, e->session->start, &tree);
-
-	if (!start && e->session->start != STORE_NONE)
-		return -ENOMEM;
-	if (!start)
-		return 0;
-	fputs("\nwhat was noticed: ", e->out);
-	symptom_put(start, e->out);
-	fputs("\n", e->out);
-	return 0;
-}
-
-/* ---- the quality of the data */
-
-static void print_quality(const struct explained *e)
-{
-	fputs("how good the data are: ", e->out);
-	put_value(e->end, "verdict", e->out);
-	if (json_node_get(e->end, "verdict_reason")) {
-		fputs(", ", e->out);
-		put_value(e->end, "verdict_reason", e->out);
-	}
-	fputs("\n", e->out);
-}
 
 /* ---- the causes */
 
@@ -83,9 +38,9 @@ static void put_json(const struct explained *e, const struct json_node *value)
 		const char *quote = memchr(text, '\'', bytes);
 		size_t n = quote ? (size_t)(quote - text) : bytes;
 
-		text_json(e->out, text, n);
+		text_json(e->lines.out, text, n);
 		if (quote)
-			fputs("\\u0027", e->out);
+			fputs("\\u0027", e->lines.out);
 		n += quote != NULL;
 		text += n;
 		bytes -= n;
@@ -107,156 +62,107 @@ static void print_evidence(const struct explained *e, const struct json_node *ev
 	for (; evidence; evidence = json_node_next(evidence)) {
 		const struct json_node *m = json_node_first(evidence);
 
-		fputs("   it rests on: jq -c 'select(.session == ", e->out);
-		put_json(e, json_node_get(e->end, "session"));
+		fputs("   it rests on: jq -c 'select(.session == ", e->lines.out);
+		put_json(e, json_node_get(e->lines.end, "session"));
 		for (; m; m = json_node_next(m)) {
 			if (!is_plain(m))
 				continue;
-			fprintf(e->out, " and .%s == ", m->key);
+			fprintf(e->lines.out, " and .%s == ", m->key);
 			put_json(e, m);
 		}
-		fprintf(e->out, ")' %s\n", e->file);
+		fprintf(e->lines.out, ")' %s\n", e->file);
 	}
 }
 
-/* Prints the wait chain of a finding, link by link, if a line has it. */
-static int print_chain(const struct explained *e, const struct json_node *finding)
+/* Prints a finding; `share` is the form of its share. */
+static void print_cause(struct explained *e, const struct json_node *finding, const char *share)
 {
-	uint64_t number = json_node_u64(json_node_get(finding, "chain"));
-
-	if (!number)
-		return 0;
-	return text_report_chains_one(e->store, e->session, number,
-				      "   the threads that they waited for, link by link:\n", 5,
-				      e->out);
-}
-
-static int print_cause(struct explained *e, const struct json_node *finding, uint64_t all_ms)
-{
-	_cleanup_free_ char *says = member_text_value("says", json_node_get(finding, "says"));
 	const char *helps = text_report_findings_help(finding);
-	bool certain = json_node_is_true(json_node_get(finding, "certain"));
-	uint64_t ms = json_node_u64(json_node_get(finding, "explains_ms"));
-	char time[TEXT_UNIT_BYTES];
-	int r;
+	uint64_t chain = json_node_u64(json_node_get(finding, "chain"));
+	FILE *out = e->lines.out;
 
-	if (!says)
-		return -ENOMEM;
-	fprintf(e->out, "\n%u. %.0f %%%s%s%s: %s%s\n", ++e->number,
-		100 * json_node_double(json_node_get(finding, "share")), all_ms ? " (" : "",
-		all_ms ? text_duration_us(ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time) : "",
-		all_ms ? ")" : "", certain ? "" : "perhaps ", says);
+	fprintf(out, "\n%u. ", ++e->number);
+	member_text_put(share, finding, out);
+	member_text_put(": [!certain=true?perhaps ]{says}\n", finding, out);
 	if (helps)
-		fprintf(e->out, "   what helps: %s\n", helps);
-	r = print_chain(e, finding);
+		fprintf(out, "   what helps: %s\n", helps);
+	if (chain)
+		text_report_chains_one(&e->lines, chain,
+				       "   the threads that they waited for, link by link:\n", 5);
 	print_evidence(e, json_node_first(json_node_get(finding, "evidence")));
-	return r;
 }
 
-static int print_causes(struct explained *e, const char *of, const char *head, uint64_t all_ms)
+/* Prints the findings of one kind of time, below `head` (a form) if there are any. */
+static void print_causes(struct explained *e, const char *of, const char *head, const char *share)
 {
-	const struct json_node *f = json_node_first(json_node_get(e->end, "findings"));
-	int r = 0;
+	const struct json_node *f = json_node_first(json_node_get(e->lines.end, "findings"));
 
-	for (; r == 0 && f; f = json_node_next(f)) {
+	for (; f; f = json_node_next(f)) {
 		if (!json_node_equals(json_node_get(f, "of"), of))
 			continue;
-		fputs(head, e->out);
+		member_text_put(head, e->lines.end, e->lines.out);
 		head = "";
-		r = print_cause(e, f, all_ms);
+		print_cause(e, f, share);
 	}
-	return r;
 }
 
 /* Prints the unexplained share. */
 static void print_rest(const struct explained *e, uint64_t waited_ms)
 {
-	double left = json_node_double(json_node_get(e->end, "unexplained"));
+	double left = json_node_double(json_node_get(e->lines.end, "unexplained"));
 	char time[TEXT_UNIT_BYTES];
 
-	fprintf(e->out, "\nnot explained: %.0f %% of their waits (%s)\n", 100 * left,
+	fprintf(e->lines.out, "\nnot explained: %.0f %% of their waits (%s)\n", 100 * left,
 		text_duration_us((uint64_t)((double)waited_ms * left) *
 					 (NSEC_PER_MSEC / NSEC_PER_USEC),
 				 time));
 }
 
-static int print_why(struct explained *e)
+static void print_why(struct explained *e)
 {
-	const struct json_node *findings = json_node_get(e->end, "findings");
-	uint64_t waited_ms = json_node_u64(json_node_get(e->end, "waited_ms"));
-	char time[TEXT_UNIT_BYTES], head[96];
-	int r;
+	const struct json_node *findings = json_node_get(e->lines.end, "findings");
+	uint64_t waited_ms = json_node_u64(json_node_get(e->lines.end, "waited_ms"));
 
-	if (!findings) {
-		if (json_node_get(e->end, "findings_reason")) {
-			fputs("no cause found: ", e->out);
-			put_value(e->end, "findings_reason", e->out);
-		} else {
-			fputs("no cause recorded: these lines come from an older version", e->out);
-		}
-		fputs("\n", e->out);
-		return 0;
-	}
-	text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time);
-	if (!json_node_first(findings) && json_node_get(e->end, "findings_more")) {
-		fputs("causes omitted: the line was full (trocar-consumer --max-line-bytes)\n",
-		      e->out);
-		return 0;
-	}
 	if (!json_node_first(findings)) {
-		fprintf(e->out,
-			"nothing unusual: its threads waited %s in all, and nothing ran more than "
-			"in the baseline\n",
-			time);
-		return 0;
+		member_text_put("[findings?[findings_more?causes omitted: the line was full "
+				"(trocar-consumer --max-line-bytes)][!findings_more?nothing "
+				"unusual: its threads waited {waited_ms:ms} in all, and nothing "
+				"ran more than in the baseline]][!findings?[findings_reason?no "
+				"cause found: {findings_reason}][!findings_reason?no cause "
+				"recorded: these lines come from an older version]]\n",
+				e->lines.end, e->lines.out);
+		return;
 	}
-	snprintf(head, sizeof(head), "\nwhy its threads waited, %s in all:\n", time);
-	r = print_causes(e, "waiting", head, waited_ms);
+	print_causes(e, "waiting", "\nwhy its threads waited, {waited_ms:ms} in all:\n",
+		     waited_ms ? "{share:share} ({explains_ms:ms})" : "{share:share}");
 	if (e->number)
 		print_rest(e, waited_ms);
-	if (r == 0)
-		r = print_causes(e, "running", "\nwhat ran more than in the baseline:\n", 0);
-	return r < 0 ? r
-		     : print_causes(e, "session", "\nwhat lasted for this share of the session:\n",
-				    0);
+	print_causes(e, "running", "\nwhat ran more than in the baseline:\n", "{share:share}");
+	print_causes(e, "session", "\nwhat lasted for this share of the session:\n",
+		     "{share:share}");
 }
 
-static int print_head(const struct explained *e)
+static void print_session(struct explained *e)
 {
-	_cleanup_free_ char *id = store_tame(e->store, e->session->id),
-			    *rule = store_tame(e->store, e->session->rule),
-			    *cgroup = store_tame(e->store, e->session->cgroup),
-			    *headline = store_tame(e->store, e->session->headline);
-	char when[CLOCK_TEXT_BYTES];
+	struct session_lines *s = &e->lines;
 
-	if (!id || !rule || !cgroup || !headline)
-		return -ENOMEM;
-	clock_text(e->session->time_ns, when);
-	fprintf(e->out, "%s\nsession %s, rule %s, %.19s UTC, %s\n",
-		e->end ? headline
-		       : "This session has no end here: it still ran, or its lines were cut.",
-		id, rule, when, cgroup);
-	return 0;
+	session_lines_head(s, "", "");
+	if (s->start) {
+		fputs("\nwhat was noticed: ", s->out);
+		symptom_put(s->start, s->out);
+		fputs("\n", s->out);
+	}
+	if (!s->end)
+		return;
+	e->end_text = pool_text(&s->store->texts, s->session->end);
+	member_text_put("how good the data are: {verdict}[verdict_reason?, {verdict_reason}]\n",
+			s->end, s->out);
+	print_why(e);
 }
 
-static int print_session(struct explained *e)
+static void explained_done(struct explained *e)
 {
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	size_t bytes;
-	int r;
-
-	e->end = text_report_lines_read(e->store, e->session->end, &tree);
-	if (!e->end && e->session->end != STORE_NONE)
-		return -ENOMEM;
-	if (e->end)
-		e->end_text = pool_get(&e->store->texts, e->session->end, &bytes);
-	r = print_head(e);
-	if (r == 0)
-		r = print_symptom(e);
-	if (r < 0 || !e->end)
-		return r;
-	print_quality(e);
-	return print_why(e);
+	session_lines_done(&e->lines);
 }
 
 static int print_all(const struct store *store, const char *file, FILE *out)
@@ -265,15 +171,15 @@ static int print_all(const struct store *store, const char *file, FILE *out)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < store->ids.count; i++) {
-		struct explained e = {
-			.store = store, .session = &store->sessions[i], .file = file, .out = out
-		};
+		_cleanup_(explained_done) struct explained e = { .file = file };
 
 		if (!store->sessions[i].files)
 			continue;
 		if (n++)
 			fputs("\n----\n\n", out);
-		r = print_session(&e);
+		session_lines_open(&e.lines, store, i, out);
+		print_session(&e);
+		r = e.lines.error;
 	}
 	return r;
 }

@@ -122,8 +122,7 @@ static int put_session(struct page *p, uint64_t top)
 	fputs("<article>\n", p->out);
 	r = html_text_sections(report, COLUMNS, "findings", put_graphs, p, p->out);
 	if (r == 0 && p->error == 0)
-		r = html_histograms_put(&p->view->input->store,
-					&p->view->input->store.sessions[p->session], p->out);
+		r = html_histograms_put(&p->view->input->store, p->session, p->out);
 	fputs("</article>\n", p->out);
 	return r < 0 ? r : p->error;
 }

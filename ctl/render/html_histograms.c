@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/render/html_histograms.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,7 @@
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
 #include "ctl/render/html_text.h"
-#include "ctl/render/text_report_lines.h"
-#include "shared/json/json_tree.h"
+#include "ctl/render/session_lines.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -176,19 +174,17 @@ static void put_picture(const struct json_node *line, size_t kind, FILE *out)
 	fputs("</svg></figure>\n", out);
 }
 
-int html_histograms_put(const struct store *store, const struct store_session *session, FILE *out)
+int html_histograms_put(const struct store *store, uint32_t session, FILE *out)
 {
-	uint32_t put = 0, left = session->histograms.left_out;
+	_cleanup_(session_lines_done) struct session_lines s;
+	const struct store_lines *list = &store->sessions[session].histograms;
+	uint32_t put = 0, left = list->left_out;
+	const struct json_node *line;
 
-	for (uint32_t i = 0; i < session->histograms.count; i++) {
-		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-		const struct json_node *line =
-			text_report_lines_read(store, session->histograms.items[i], &tree);
-		size_t kind;
+	session_lines_open(&s, store, session, out);
+	session_lines_for_each (line, &s, list, STORE_LINES) {
+		size_t kind = find_kind(line);
 
-		if (!line)
-			return -ENOMEM;
-		kind = find_kind(line);
 		if (kind == ARRAY_SIZE(kinds) || !read_number(line, "count"))
 			continue;
 		if (put == HTML_HISTOGRAMS_MAX) {
@@ -203,5 +199,5 @@ int html_histograms_put(const struct store *store, const struct store_session *s
 		fprintf(out, "<p>and %" PRIu32 " more in the lines</p>\n", left);
 	if (put)
 		fputs("</section>\n", out);
-	return 0;
+	return s.error;
 }

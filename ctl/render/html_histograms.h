@@ -13,10 +13,10 @@
 #define HTML_HISTOGRAMS_MAX 24 /* pictures; the number of the others is printed */
 
 /*
- * Writes a picture for each line `histogram` of a whole kind of waits, not for a line of one pool
- * or of requests of one size. All pictures have the same scale. Writes nothing if there is no such
- * line. 0 or -ENOMEM.
+ * Writes a picture for each line `histogram` of the session with that number, of a whole kind of
+ * waits, not for a line of one pool or of requests of one size. All pictures have the same scale.
+ * Writes nothing if there is no such line. 0 or -ENOMEM.
  */
-int html_histograms_put(const struct store *store, const struct store_session *session, FILE *out);
+int html_histograms_put(const struct store *store, uint32_t session, FILE *out);
 
 #endif

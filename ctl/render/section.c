@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
 #include "shared/tools/macro.h"
 
@@ -26,6 +27,34 @@ void section_head(FILE *out, const char *head, const char *format, ...)
 	vfprintf(out, format, args);
 	va_end(args);
 	fputc('\n', out);
+}
+
+void section_print(struct session_lines *s, struct text_table *table)
+{
+	int r = text_table_print(table, 2, s->out);
+
+	if (r < 0)
+		session_lines_fail(s, r);
+}
+
+bool section_table(struct session_lines *s, const struct store_lines *list,
+		   const struct section_table *table)
+{
+	_cleanup_(text_table_done) struct text_table rows;
+	const struct json_node *line;
+
+	columns_begin(&rows, table->columns, table->n);
+	if (!list->count)
+		return false;
+	session_lines_for_each (line, s, list, table->top)
+		if (!table->rows || member_text_holds(table->rows, line))
+			columns_add(&rows, table->columns, line);
+	if (table->head)
+		section_head(s->out, table->head, "%s", table->title);
+	else
+		fprintf(s->out, "\n%s\n", table->title);
+	section_print(s, &rows);
+	return true;
 }
 
 void section_more(FILE *out, uint64_t all, uint64_t n)

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "ctl/cli/command_exit.h"
-#include "ctl/render/section.h"
+#include "ctl/render/sections.h"
 #include "ctl/render/text_report_asides.h"
 #include "ctl/render/text_report_functions.h"
-#include "ctl/render/text_report_lines.h"
 #include "ctl/render/text_report_stalls.h"
 #include "ctl/render/text_report_tasks.h"
 #include "ctl/view/view.h"
@@ -26,15 +25,15 @@ struct text_report {
 	FILE *out;
 };
 
-#define SECTION(function) \
-	int function(const struct store *store, const struct store_session *session, FILE *out);
+/* One of the two is NULL. */
+static const struct {
+	void (*print)(struct session_lines *s);
+	int (*read)(const struct store *store, const struct store_session *session, FILE *out);
+} sections[] = {
+#define SECTION(function) { function, NULL },
+#define LINES(function)	  { NULL, function },
 #include "ctl/render/sections.def"
-#undef SECTION
-
-static int (*const sections[])(const struct store *store, const struct store_session *session,
-			       FILE *out) = {
-#define SECTION(function) function,
-#include "ctl/render/sections.def"
+#undef LINES
 #undef SECTION
 };
 
@@ -143,15 +142,21 @@ static int print_stacks(struct text_report *r, uint32_t session)
 
 static int print_session(struct text_report *r, uint32_t number)
 {
-	const struct store *store = &r->input->store;
-	const struct store_session *session = &store->sessions[number];
-	int e = 0;
+	_cleanup_(session_lines_done) struct session_lines lines;
 
-	for (size_t i = 0; e == 0 && i < ARRAY_SIZE(sections); i++)
-		e = sections[i](store, session, r->out);
-	if (e == 0)
-		e = print_stacks(r, number);
-	return e < 0 ? e : text_report_lines_ledger(store, session, r->out);
+	session_lines_open(&lines, &r->input->store, number, r->out);
+	for (size_t i = 0; lines.error == 0 && i < ARRAY_SIZE(sections); i++) {
+		if (sections[i].print)
+			sections[i].print(&lines);
+		else
+			session_lines_fail(&lines,
+					   sections[i].read(lines.store, lines.session, lines.out));
+	}
+	if (lines.error == 0)
+		session_lines_fail(&lines, print_stacks(r, number));
+	if (lines.error == 0)
+		text_report_lines_ledger(&lines);
+	return lines.error;
 }
 
 static int print_all(struct text_report *r)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/render/text_report_asides.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
-#include "ctl/render/text_report_lines.h"
+#include "ctl/render/session_lines.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -27,15 +26,6 @@ static void put_text(const struct row *row, const char *before, uint32_t text)
 	fprintf(row->out, "%s%s", before, tame ? tame : "-");
 }
 
-static void put_member(const struct row *row, const char *before, const struct json_node *object,
-		       const char *key)
-{
-	_cleanup_free_ char *text = member_text_value(key, json_node_get(object, key));
-
-	if (text)
-		fprintf(row->out, "%s%s", before, text);
-}
-
 static void put_ms(const struct row *row, const char *before, uint64_t ms)
 {
 	char text[TEXT_UNIT_BYTES];
@@ -49,8 +39,7 @@ static void put_ms(const struct row *row, const char *before, uint64_t ms)
 static void put_held(const struct row *row)
 {
 	put_text(row, "  held back (", row->kind->what);
-	fprintf(row->out, "): %" PRIu64 " trigger%s", row->aside->count,
-		row->aside->count == 1 ? "" : "s");
+	fprintf(row->out, "): %" PRIu64 " trigger%s", row->aside->count, text_s(row->aside->count));
 	put_text(row, ", ", row->kind->of);
 	put_text(row, ", in ", row->kind->where);
 	if (!row->aside->sum_ms) {
@@ -76,9 +65,7 @@ static void put_error(const struct row *row)
 {
 	put_text(row, "  error ", row->kind->what);
 	put_times(row);
-	put_member(row, ": ", row->line, "message");
-	put_member(row, "; ", row->line, "hint");
-	fputc('\n', row->out);
+	member_text_put("[message?: {message}][hint?; {hint}]\n", row->line, row->out);
 }
 
 static void put_rejected(const struct row *row)
@@ -87,13 +74,10 @@ static void put_rejected(const struct row *row)
 
 	fputs("  rules refused", row->out);
 	put_times(row);
-	put_member(row, ", from ", row->line, "source");
-	put_member(row, ": ", row->line, "fault_count");
-	fputs(json_node_u64(json_node_get(row->line, "fault_count")) == 1 ? " fault" : " faults",
-	      row->out);
-	put_member(row, ": ", fault, "pointer");
-	put_member(row, " ", fault, "message");
-	fputc('\n', row->out);
+	member_text_put(
+		"[source?, from {source}][fault_count?: {fault_count}] fault{fault_count:s}",
+		row->line, row->out);
+	member_text_put("[pointer?: {pointer}][message? {message}]\n", fault, row->out);
 }
 
 static void put_row(const struct row *row)
@@ -108,6 +92,8 @@ static void put_row(const struct row *row)
 
 int text_report_asides(const struct asides *asides, const struct store *store, FILE *out)
 {
+	struct session_lines lines = { .store = store };
+
 	if (asides->kinds.count)
 		fputs("\n----\n\nbesides the sessions:\n", out);
 	for (uint32_t i = 0; i < asides->kinds.count; i++) {
@@ -116,13 +102,12 @@ int text_report_asides(const struct asides *asides, const struct store *store, F
 			.store = store,
 			.kind = asides_kind(asides, i),
 			.aside = &asides->rows[i],
-			.line = text_report_lines_read(store, asides->rows[i].line, &tree),
+			.line = session_lines_read(&lines, asides->rows[i].line, &tree),
 			.out = out,
 		};
 
-		if (!row.line)
-			return -ENOMEM;
-		put_row(&row);
+		if (row.line)
+			put_row(&row);
 	}
-	return 0;
+	return lines.error;
 }

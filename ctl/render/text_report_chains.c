@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/render/text_report_chains.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
 #include "ctl/render/section.h"
-#include "ctl/render/text_report_lines.h"
+#include "ctl/render/sections.h"
 #include "ctl/render/text_report_waits.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -25,13 +22,6 @@ static const struct {
 #include "shared/findings/chain_ends.def"
 #undef CHAIN_END
 };
-
-static char *format_duration(uint64_t ns)
-{
-	char text[TEXT_UNIT_BYTES];
-
-	return strdup(text_duration_us(ns / NSEC_PER_USEC, text));
-}
 
 /* Prints the time of a thread that ran, by use. */
 static void print_ran(const struct json_node *link, FILE *out)
@@ -55,121 +45,77 @@ static void print_ran(const struct json_node *link, FILE *out)
 	}
 }
 
-/* Prints the object and the place of a thread's wait. */
-static int print_waited(const struct json_node *link, FILE *out)
-{
-	const struct json_node *place = json_node_get(link, "fn");
-	_cleanup_free_ char *wait = member_text_value("wait", json_node_get(link, "wait")),
-			    *fn = place ? member_text_value("fn", place) : strdup(""),
-			    *object = text_report_waits_object(json_node_get(link, "on"));
-	bool condition = json_node_is_true(json_node_get(link, "condition"));
-
-	if (!wait || !fn || !object)
-		return -ENOMEM;
-	fprintf(out, ": %s%s%s%s%s%s", condition ? "condition, " : "", wait, place ? ", in " : "",
-		fn, *object ? ", on " : "", object);
-	return 0;
-}
-
 /* "12 threads like api-7 waited 1.9 s: lock, in answer_requests". */
-static int print_link(const struct json_node *link, unsigned int indent, FILE *out)
+static void print_link(const struct json_node *link, unsigned int indent, FILE *out)
 {
-	uint64_t threads = json_node_u64(json_node_get(link, "threads"));
-	_cleanup_free_ char *comm = member_text_value("comm", json_node_get(link, "comm")),
-			    *time = format_duration(json_node_u64(json_node_get(link, "ns")));
-	bool ran = json_node_equals(json_node_get(link, "did"), "ran");
-	int e = 0;
-
-	if (!comm || !time)
-		return -ENOMEM;
 	fprintf(out, "%*s", (int)indent, "");
-	if (threads > 1)
-		fprintf(out, "%" PRIu64 " threads like ", threads);
-	fprintf(out, "%s %s %s", comm, ran ? "ran" : "waited", time);
-	if (ran)
+	if (member_text_number(link, "threads") > 1)
+		member_text_put("{threads:n} threads like ", link, out);
+	if (member_text_holds("did=ran", link)) {
+		member_text_put("{comm} ran {ns:ns}", link, out);
 		print_ran(link, out);
-	else
-		e = print_waited(link, out);
+	} else {
+		member_text_put("{comm} waited {ns:ns}: [condition=true?condition, ]{wait}[fn?, in "
+				"{fn}]",
+				link, out);
+		text_report_waits_object(json_node_get(link, "on"), ", on ", out);
+	}
 	fputs("\n", out);
-	return e;
 }
 
 /* Prints the end of the chain, if it is known. */
-static int print_end(const struct json_node *chain, unsigned int indent, FILE *out)
+static void print_end(const struct json_node *chain, unsigned int indent, FILE *out)
 {
-	const struct json_node *named = json_node_get(chain, "end_comm");
-	_cleanup_free_ char *comm = named ? member_text_value("end_comm", named) : strdup("");
+	_cleanup_free_ char *comm = member_text_value("", json_node_get(chain, "end_comm"));
 	const char *mark, *says = "";
 
-	if (!comm)
-		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (json_node_equals(json_node_get(chain, "end"), ends[i].word))
 			says = ends[i].says;
 	says += strspn(says, ", ");
 	mark = strstr(says, "%s");
 	if (mark)
-		fprintf(out, "%*s%.*s%s%s\n", (int)indent, "", (int)(mark - says), says, comm,
-			mark + 2);
+		fprintf(out, "%*s%.*s%s%s\n", (int)indent, "", (int)(mark - says), says,
+			comm ? comm : "", mark + 2);
 	else if (*says)
 		fprintf(out, "%*s%s\n", (int)indent, "", says);
-	return 0;
 }
 
-static int print_chain(const struct json_node *chain, unsigned int indent, FILE *out)
+static void print_chain(const struct json_node *chain, unsigned int indent, FILE *out)
 {
 	const struct json_node *link = json_node_first(json_node_get(chain, "links"));
-	int e = 0;
 
-	for (; e == 0 && link; link = json_node_next(link)) {
-		e = print_link(link, indent, out);
-		indent += STEP;
-	}
-	if (e == 0)
-		e = print_end(chain, indent, out);
-	if (e == 0 && json_node_is_true(json_node_get(chain, "partial")))
+	for (; link; link = json_node_next(link), indent += STEP)
+		print_link(link, indent, out);
+	print_end(chain, indent, out);
+	if (json_node_is_true(json_node_get(chain, "partial")))
 		fprintf(out, "%*ssome waits are missing in it: see the ledger of lock\n",
 			(int)indent, "");
-	return e;
 }
 
-int text_report_chains(const struct store *store, const struct store_session *session, FILE *out)
+void text_report_chains(struct session_lines *s)
 {
-	const struct store_lines *lines = &session->chains;
+	const struct json_node *chain;
 
-	if (lines->count)
+	if (s->session->chains.count)
 		section_head(
-			out, "wait chains",
+			s->out, "wait chains",
 			"the threads that threads waited for; each link waited for the one below "
 			"it");
-	for (uint32_t i = 0; i < lines->count; i++) {
-		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-		const struct json_node *chain =
-			text_report_lines_read(store, lines->items[i], &tree);
-		int e = chain ? print_chain(chain, 2, out) : -ENOMEM;
-
-		if (e < 0)
-			return e;
-	}
-	return 0;
+	session_lines_for_each (chain, s, &s->session->chains, STORE_LINES)
+		print_chain(chain, STEP, s->out);
 }
 
-int text_report_chains_one(const struct store *store, const struct store_session *session,
-			   uint64_t number, const char *head, unsigned int indent, FILE *out)
+void text_report_chains_one(struct session_lines *s, uint64_t number, const char *head,
+			    unsigned int indent)
 {
-	const struct store_lines *lines = &session->chains;
+	const struct json_node *chain;
 
-	for (uint32_t i = 0; i < lines->count; i++) {
-		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-		const struct json_node *chain =
-			text_report_lines_read(store, lines->items[i], &tree);
-
-		if (!chain)
-			return -ENOMEM;
+	session_lines_for_each (chain, s, &s->session->chains, STORE_LINES) {
 		if (json_node_u64(json_node_get(chain, "chain")) != number)
 			continue;
-		fputs(head, out);
-		return print_chain(chain, indent, out);
+		fputs(head, s->out);
+		print_chain(chain, indent, s->out);
+		break;
 	}
-	return 0;
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/render/text_report_findings.h"
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
-#include "ctl/cli/text.h"
 #include "ctl/render/section.h"
-#include "ctl/render/text_report_lines.h"
-#include "shared/json/json_tree.h"
-#include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
+#include "ctl/render/sections.h"
 #include "shared/tools/macro.h"
 
 /* A smaller unexplained share is not printed. */
@@ -25,17 +20,11 @@ static const struct {
 #undef FINDING
 };
 
-static int print_finding(const struct json_node *finding, FILE *out)
+static void print_finding(const struct json_node *finding, FILE *out)
 {
-	_cleanup_free_ char *says = member_text_value("says", json_node_get(finding, "says"));
-	bool certain = json_node_is_true(json_node_get(finding, "certain"));
-
-	if (!says)
-		return -ENOMEM;
-	fprintf(out, "  %s%3.0f %%%s  %s%s\n", terminal_on(STYLE_HEAD),
-		100 * json_node_double(json_node_get(finding, "share")), terminal_off(),
-		certain ? "" : "perhaps: ", says);
-	return 0;
+	fprintf(out, "  %s%3.0f %%%s  ", terminal_on(STYLE_HEAD),
+		100 * json_node_double(json_node_get(finding, "share")), terminal_off());
+	member_text_put("[!certain=true?perhaps: ]{says}\n", finding, out);
 }
 
 const char *text_report_findings_help(const struct json_node *finding)
@@ -59,58 +48,41 @@ static void print_help(const struct json_node *findings, const struct json_node 
 }
 
 /* Prints the findings of one kind of time, below `head` if there are any. */
-static int print_findings(const struct json_node *end, const char *of, const char *head, FILE *out)
+static void print_findings(const struct json_node *findings, const char *of, const char *head,
+			   FILE *out)
 {
-	const struct json_node *findings = json_node_get(end, "findings");
 	const struct json_node *finding = json_node_first(findings);
-	int e = 0;
 
-	for (; e == 0 && finding; finding = json_node_next(finding)) {
+	for (; finding; finding = json_node_next(finding)) {
 		if (!json_node_equals(json_node_get(finding, "of"), of))
 			continue;
 		fputs(head, out);
 		head = "";
-		e = print_finding(finding, out);
+		print_finding(finding, out);
 		print_help(findings, finding, out);
 	}
-	return e;
 }
 
-int text_report_findings(const struct store *store, const struct store_session *session, FILE *out)
+void text_report_findings(struct session_lines *s)
 {
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
-	uint64_t waited_ms = json_node_u64(json_node_get(end, "waited_ms"));
-	double left = 100 * json_node_double(json_node_get(end, "unexplained"));
-	char time[TEXT_UNIT_BYTES];
-	int e;
+	const struct json_node *findings = json_node_get(s->end, "findings");
+	double left = 100 * json_node_double(json_node_get(s->end, "unexplained"));
+	bool any = json_node_first(findings);
 
-	if (!end && session->end != STORE_NONE)
-		return -ENOMEM;
-	if (!json_node_get(end, "findings"))
-		return 0;
-	text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time);
-	if (!json_node_first(json_node_get(end, "findings")) &&
-	    json_node_get(end, "findings_more")) {
-		section_head(
-			out, "findings",
-			"causes omitted: the line was full (trocar-consumer --max-line-bytes)");
-		return 0;
-	}
-	if (!json_node_first(json_node_get(end, "findings"))) {
-		section_head(out, "findings", "nothing unusual: its threads waited %s in all",
-			     time);
-		return 0;
-	}
-	section_head(out, "findings", "why its threads waited %s", time);
-	e = print_findings(end, "waiting", "", out);
-	if (left >= UNEXPLAINED_PCT)
-		fprintf(out, "  %3.0f %%  not explained\n", left);
-	if (e == 0)
-		e = print_findings(end, "running", "  and what ran more than in the baseline\n",
-				   out);
-	if (e == 0)
-		e = print_findings(end, "session",
-				   "  and what lasted for this share of the session\n", out);
-	return e;
+	if (!findings)
+		return;
+	section_begin(s->out, "findings");
+	if (any)
+		member_text_put("why its threads waited {waited_ms:ms}\n", s->end, s->out);
+	else
+		member_text_put("[findings_more?causes omitted: the line was full (trocar-consumer "
+				"--max-line-bytes)][!findings_more?nothing unusual: its threads "
+				"waited {waited_ms:ms} in all]\n",
+				s->end, s->out);
+	print_findings(findings, "waiting", "", s->out);
+	if (any && left >= UNEXPLAINED_PCT)
+		fprintf(s->out, "  %3.0f %%  not explained\n", left);
+	print_findings(findings, "running", "  and what ran more than in the baseline\n", s->out);
+	print_findings(findings, "session", "  and what lasted for this share of the session\n",
+		       s->out);
 }

@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/render/text_report_head.h"
-
-#include <errno.h>
+/* Prints what an operator asks first: the headline, whether to trust it, the symptom. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
 #include "ctl/cli/text.h"
 #include "ctl/render/section.h"
+#include "ctl/render/sections.h"
 #include "ctl/render/symptom.h"
-#include "ctl/render/text_report_lines.h"
-#include "shared/json/json_tree.h"
-#include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
-
-static void put_value(const struct json_node *object, const char *key, FILE *out)
-{
-	_cleanup_free_ char *text = member_text_value(key, json_node_get(object, key));
-
-	fputs(text ? text : "-", out);
-}
 
 static void put_lengths(const struct store_session *session, FILE *out)
 {
@@ -37,26 +24,11 @@ static void put_lengths(const struct store_session *session, FILE *out)
 		fputs("No baseline before the stall: comparing the capture with the onset.\n", out);
 }
 
-int text_report_head(const struct store *store, const struct store_session *session, FILE *out)
+void text_report_head(struct session_lines *s)
 {
-	_cleanup_free_ char *id = store_tame(store, session->id),
-			    *rule = store_tame(store, session->rule);
-	_cleanup_free_ char *cgroup = store_tame(store, session->cgroup);
-	_cleanup_free_ char *headline = store_tame(store, session->headline);
-	char when[CLOCK_TEXT_BYTES];
-
-	if (!id || !rule || !cgroup || !headline)
-		return -ENOMEM;
-	clock_text(session->time_ns, when);
-	fprintf(out, "%s%s%s\n", terminal_on(STYLE_HEAD),
-		session->end == STORE_NONE
-			? "This session has no end here: it still ran, or its lines were cut."
-			: headline,
-		terminal_off());
-	fprintf(out, "session %s, rule %s, %.19s UTC, %s\n", id, rule, when, cgroup);
-	if (session->end != STORE_NONE)
-		put_lengths(session, out);
-	return 0;
+	session_lines_head(s, terminal_on(STYLE_HEAD), terminal_off());
+	if (s->end)
+		put_lengths(s->session, s->out);
 }
 
 /* Returns whether a signal that was missing at the begin began in time to leave evidence. */
@@ -72,36 +44,18 @@ static void put_missing(const struct json_node *start, const struct json_node *e
 	const struct json_node *one = json_node_first(json_node_get(start, "signals_missing"));
 
 	for (; one; one = json_node_next(one)) {
-		_cleanup_free_ char *signal =
-			member_text_value("signal", json_node_get(one, "signal"));
+		const char *signal = json_node_string(json_node_get(one, "signal"));
 
-		if (!signal || came_late(end, signal))
-			continue;
-		fprintf(out, "  without %s: ", signal);
-		put_value(one, "reason", out);
-		fputs("\n", out);
+		if (signal && !came_late(end, signal))
+			member_text_put("  without {signal}: {reason}\n", one, out);
 	}
 }
 
-static void put_quality(const struct json_node *start, const struct json_node *end, FILE *out)
+static void put_advice(const struct json_node *end, FILE *out)
 {
-	const struct json_node *verdict = json_node_get(end, "verdict");
 	const struct json_node *advice = json_node_first(json_node_get(end, "advice"));
 	bool debug_archive = false;
-	enum terminal_style style = json_node_equals(verdict, "complete")  ? STYLE_GOOD
-				    : json_node_equals(verdict, "partial") ? STYLE_WARN
-									   : STYLE_BAD;
 
-	fprintf(out, "\n%squality%s: %s", terminal_on(STYLE_HEAD), terminal_off(),
-		terminal_on(style));
-	put_value(end, "verdict", out);
-	fputs(terminal_off(), out);
-	if (json_node_get(end, "verdict_reason")) {
-		fputs(", ", out);
-		put_value(end, "verdict_reason", out);
-	}
-	fputs("\n", out);
-	put_missing(start, end, out);
 	for (; advice; advice = json_node_next(advice)) {
 		_cleanup_free_ char *text = member_text_value("", advice);
 
@@ -115,18 +69,22 @@ static void put_quality(const struct json_node *start, const struct json_node *e
 		      out);
 }
 
-int text_report_head_quality(const struct store *store, const struct store_session *session,
-			     FILE *out)
+void text_report_head_quality(struct session_lines *s)
 {
-	_cleanup_(json_tree_done) struct json_tree start_tree = { 0 }, end_tree = { 0 };
-	const struct json_node *start = text_report_lines_read(store, session->start, &start_tree);
-	const struct json_node *end = text_report_lines_read(store, session->end, &end_tree);
+	const struct json_node *verdict = json_node_get(s->end, "verdict");
+	enum terminal_style style = json_node_equals(verdict, "complete")  ? STYLE_GOOD
+				    : json_node_equals(verdict, "partial") ? STYLE_WARN
+									   : STYLE_BAD;
 
-	if ((!start && session->start != STORE_NONE) || (!end && session->end != STORE_NONE))
-		return -ENOMEM;
-	if (end)
-		put_quality(start, end, out);
-	return 0;
+	if (!s->end)
+		return;
+	section_begin(s->out, "quality");
+	fputs(terminal_on(style), s->out);
+	member_text_put("{verdict}", s->end, s->out);
+	fputs(terminal_off(), s->out);
+	member_text_put("[verdict_reason?, {verdict_reason}]\n", s->end, s->out);
+	put_missing(s->start, s->end, s->out);
+	put_advice(s->end, s->out);
 }
 
 static void put_held_one(const char *when, const char *what, uint64_t triggers, uint64_t sum_ms,
@@ -135,7 +93,7 @@ static void put_held_one(const char *when, const char *what, uint64_t triggers, 
 	char sum[TEXT_UNIT_BYTES], largest[TEXT_UNIT_BYTES];
 
 	fprintf(out, "  held back %s: %s, %" PRIu64 " trigger%s", when, what, triggers,
-		triggers == 1 ? "" : "s");
+		text_s(triggers));
 	if (sum_ms || largest_ms)
 		fprintf(out, ", stalled for %s, at most %s at once",
 			text_duration_us(MIN(sum_ms, UINT64_MAX / 1000) * 1000, sum),
@@ -167,53 +125,27 @@ static void put_held(const struct store_session *session, const struct json_node
 				     session->held[i].sum_ms, session->held[i].largest_ms, out);
 }
 
-/*
- * Prints the time of the stall that the evidence stands for: CPU time, and waits for the stalled
- * resource. A small share proves that something else explains the stall.
- */
-static void put_explained(const struct json_node *end, FILE *out)
+void text_report_head_symptom(struct session_lines *s)
 {
-	const struct json_node *explained = json_node_get(end, "explained");
+	double explained = json_node_double(json_node_get(s->end, "explained"));
 
-	if (!explained)
-		return;
-	fprintf(out, "  explained: %.0f %%%s of ", 100 * json_node_double(explained),
-		json_node_double(explained) < 1 ? "" : " or more");
-	put_value(end, "stalled_ms", out);
-	fputs(" that were stalled\n", out);
-}
-
-/* "; its rule asks for at least 200 ms in one window of 1.0 s" */
-static void put_threshold(const struct json_node *pressure, FILE *out)
-{
-	if (!json_node_get(pressure, "threshold_ms"))
-		return;
-	fputs("; its rule asks for at least ", out);
-	put_value(pressure, "threshold_ms", out);
-	fputs(" in one window of ", out);
-	put_value(pressure, "window_ms", out);
-}
-
-int text_report_head_symptom(const struct store *store, const struct store_session *session,
-			     FILE *out)
-{
-	_cleanup_(json_tree_done) struct json_tree start_tree = { 0 }, end_tree = { 0 },
-						   pressure_tree = { 0 };
-	const struct json_node *start = text_report_lines_read(store, session->start, &start_tree);
-	const struct json_node *end = text_report_lines_read(store, session->end, &end_tree);
-	const struct json_node *pressure =
-		text_report_lines_read(store, session->pressure, &pressure_tree);
-
-	if ((!start && session->start != STORE_NONE) || (!end && session->end != STORE_NONE) ||
-	    (!pressure && session->pressure != STORE_NONE))
-		return -ENOMEM;
-	if (start) {
-		fprintf(out, "\n%ssymptom%s: ", terminal_on(STYLE_HEAD), terminal_off());
-		symptom_put(start, out);
-		put_threshold(pressure, out);
-		fputs("\n", out);
+	if (s->start) {
+		section_begin(s->out, "symptom");
+		symptom_put(s->start, s->out);
+		member_text_put("[threshold_ms?; its rule asks for at least {threshold_ms} in one "
+				"window of {window_ms}]\n",
+				s->pressure, s->out);
 	}
-	put_explained(end, out);
-	put_held(session, end, out);
-	return 0;
+	/*
+	 * The time of the stall that the evidence stands for: CPU time, and waits for the stalled
+	 * resource. A small share proves that something else explains the stall.
+	 */
+	if (json_node_get(s->end, "explained"))
+		member_text_put(explained < 1
+					? "  explained: {explained:share} of {stalled_ms} that "
+					  "were stalled\n"
+					: "  explained: {explained:share} or more of "
+					  "{stalled_ms} that were stalled\n",
+				s->end, s->out);
+	put_held(s->session, s->end, s->out);
 }

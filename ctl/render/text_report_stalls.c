@@ -7,8 +7,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
-#include "ctl/render/text_report_lines.h"
-#include "shared/json/json_tree.h"
+#include "ctl/render/section.h"
 #include "shared/tools/array.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -106,19 +105,15 @@ static bool find_own(const struct json_node *start, const struct json_node *end,
 }
 
 /* Adds the stall that began the session. */
-static int add_own(struct stalls *all, const struct store *store, uint32_t number,
-		   const struct json_node *end)
+static int add_own(struct stalls *all, const struct session_lines *s, uint32_t number)
 {
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	const struct store_session *session = &store->sessions[number];
-	const struct json_node *start = text_report_lines_read(store, session->start, &tree);
 	enum store_cause resource;
 	uint64_t ms = 0;
 	struct stall *row;
 
-	if (!find_own(start, end, &resource, &ms))
+	if (!find_own(s->start, s->end, &resource, &ms))
 		return 0;
-	row = get_row(all, session->cgroup, resource);
+	row = get_row(all, s->session->cgroup, resource);
 	if (!row)
 		return -ENOMEM;
 	row->in_sessions_ms = store_sum(row->in_sessions_ms, ms);
@@ -131,17 +126,18 @@ static int add_own(struct stalls *all, const struct store *store, uint32_t numbe
 
 static int add_session(struct stalls *all, const struct store *store, uint32_t number)
 {
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	const struct store_session *session = &store->sessions[number];
-	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
-	const struct json_node *held = json_node_first(json_node_get(end, "held"));
-	int r = add_own(all, store, number, end);
+	_cleanup_(session_lines_done) struct session_lines s;
+	const struct json_node *held;
+	int r;
 
+	session_lines_open(&s, store, number, NULL);
+	r = add_own(all, &s, number);
+	held = json_node_first(json_node_get(s.end, "held"));
 	for (; r == 0 && held; held = json_node_next(held))
-		r = add_held(all, session, find_resource(held),
+		r = add_held(all, s.session, find_resource(held),
 			     json_node_u64(json_node_get(held, "sum_ms")));
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(resources); i++)
-		r = add_held(all, session, (enum store_cause)i, session->held[i].sum_ms);
+		r = add_held(all, s.session, (enum store_cause)i, s.session->held[i].sum_ms);
 	return r;
 }
 
@@ -169,18 +165,17 @@ static char *format_ms(uint64_t ms, char text[TEXT_UNIT_BYTES])
 /* Prints the cause of the longest session, or the rest of its headline. */
 static void put_why(const struct store *store, const struct stall *row, FILE *out)
 {
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	const struct json_node *end =
-		text_report_lines_read(store, store->sessions[row->longest].end, &tree);
-	const struct json_node *cause = json_node_get(end, "cause");
-	_cleanup_free_ char *text =
-		member_text_value("", cause ? cause : json_node_get(end, "headline"));
-	const char *rest = text && !cause ? strstr(text, HEADLINE_REST) : NULL;
+	_cleanup_(session_lines_done) struct session_lines s;
+	_cleanup_free_ char *headline = NULL;
+	const char *rest;
 
-	if (rest)
+	session_lines_open(&s, store, row->longest, out);
+	headline = member_text_value("", json_node_get(s.end, "headline"));
+	rest = headline ? strstr(headline, HEADLINE_REST) : NULL;
+	if (json_node_get(s.end, "cause"))
+		member_text_put(": {cause}", s.end, out);
+	else if (rest)
 		fprintf(out, ": %s", rest + strlen(HEADLINE_REST));
-	else if (cause && text)
-		fprintf(out, ": %s", text);
 }
 
 static void put_stall(const struct store *store, const struct stall *row, FILE *out)
@@ -226,8 +221,7 @@ int text_report_stalls(const struct store *store, FILE *out)
 	fprintf(out, "%u sessions; what stalled, the longest first:\n", sessions);
 	for (size_t i = 0; i < MIN(all.count, (size_t)STALLS_SHOWN); i++)
 		put_stall(store, &all.rows[i], out);
-	if (all.count > STALLS_SHOWN)
-		fprintf(out, "  and %zu more\n", all.count - STALLS_SHOWN);
+	section_more(out, all.count, STALLS_SHOWN);
 	fputs("\n----\n\n", out);
 	return 0;
 }

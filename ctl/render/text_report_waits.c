@@ -1,143 +1,94 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Prints the waits of threads that sampling passes found, by place and object. */
 #include "ctl/render/text_report_waits.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ctl/cli/member_text.h"
-#include "ctl/cli/text.h"
 #include "ctl/render/section.h"
-#include "ctl/render/text_report_lines.h"
-#include "shared/tools/cleanup.h"
+#include "ctl/render/sections.h"
 #include "shared/tools/macro.h"
 
-static void add_value(struct text_table *table, const struct json_node *wait, const char *key)
-{
-	text_table_add(table, member_text_value(key, json_node_get(wait, key)));
-}
-
 /* "ProcSleep < LockAcquireExtended < heap_update": the function and its callers. */
-static char *make_place(const struct json_node *wait)
+static void put_place(const struct json_node *wait, FILE *out)
 {
-	char *place = member_text_value("fn", json_node_get(wait, "fn"));
 	const struct json_node *caller = json_node_first(json_node_get(wait, "callers"));
 
-	for (; place && caller; caller = json_node_next(caller)) {
+	member_text_put("{fn}", wait, out);
+	for (; json_node_get(wait, "fn") && caller; caller = json_node_next(caller)) {
 		_cleanup_free_ char *name = member_text_value("fn", caller);
-		char *longer = NULL;
 
-		if (!name || asprintf(&longer, "%s < %s", place, name) < 0)
-			longer = NULL;
-		free(place);
-		place = longer;
+		fprintf(out, " < %s", name ? name : "-");
 	}
-	return place;
 }
 
-/*
- * Returns the contents of the set of a poll or select, "2 unix, 1 timerfd"; "" if it is not known.
- */
-static char *make_kinds(const struct json_node *on)
+/* Prints the contents of the set of a poll or select, "2 unix, 1 timerfd". */
+static void put_kinds(const char *before, const struct json_node *kinds, FILE *out)
 {
 	static const char *const names[] = {
 #define LOOK_MEMBER(id, json, help) json,
 #include "shared/abi/look_members.def"
 #undef LOOK_MEMBER
 	};
-	const struct json_node *kinds = json_node_get(on, "kinds");
-	char *text = strdup("");
 
-	for (size_t i = 0; text && i < ARRAY_SIZE(names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		uint64_t n = json_node_u64(json_node_get(kinds, names[i]));
-		char *longer = NULL;
 
 		if (!n)
 			continue;
-		if (asprintf(&longer, "%s%s%" PRIu64 " %s", text, *text ? ", " : "", n, names[i]) <
-		    0)
-			longer = NULL;
-		free(text);
-		text = longer;
+		fprintf(out, "%s%" PRIu64 " %s", before, n, names[i]);
+		before = ", ";
 	}
-	return text;
 }
 
-/* Returns `before` followed by the value of the key. */
-static char *join_value(const char *before, const struct json_node *on, const char *key)
-{
-	_cleanup_free_ char *value = member_text_value(key, json_node_get(on, key));
-	char *text = NULL;
-
-	return !value || asprintf(&text, "%s%s", before, value) < 0 ? NULL : text;
-}
-
-char *text_report_waits_object(const struct json_node *on)
+void text_report_waits_object(const struct json_node *on, const char *before, FILE *out)
 {
 	const struct json_node *what = json_node_get(on, "what");
-	bool is_socket = json_node_equals(what, "socket"), asked = json_node_get(on, "asked");
+	bool is_socket = json_node_equals(what, "socket"), path = json_node_get(on, "path");
+	const char *form = NULL;
 
 	if (json_node_get(on, "peer"))
-		return join_value(is_socket ? "socket to " : "answers of ", on, "peer");
-	if (json_node_equals(what, "file"))
-		return join_value("file ", on, json_node_get(on, "path") ? "path" : "name");
-	if (json_node_get(on, "path") && (is_socket || asked))
-		return join_value(is_socket ? "unix socket " : "answers of the unix socket ", on,
-				  "path");
-	if (json_node_equals(what, "poll") || json_node_equals(what, "select"))
-		return make_kinds(on);
-	return strdup("");
+		form = is_socket ? "socket to {peer}" : "answers of {peer}";
+	else if (json_node_equals(what, "file"))
+		form = path || json_node_get(on, "name") ? "file {path|name}" : "-";
+	else if (path && (is_socket || json_node_get(on, "asked")))
+		form = is_socket ? "unix socket {path}" : "answers of the unix socket {path}";
+	else if (json_node_equals(what, "poll") || json_node_equals(what, "select"))
+		put_kinds(before, json_node_get(on, "kinds"), out);
+	if (!form)
+		return;
+	fputs(before, out);
+	member_text_put(form, on, out);
 }
 
-static char *count_threads(const struct json_node *wait)
+static void put_object(const struct json_node *wait, FILE *out)
 {
-	char *text = NULL;
-
-	return asprintf(&text, "%" PRIu64, json_node_u64(json_node_get(wait, "threads"))) < 0
-		       ? NULL
-		       : text;
+	text_report_waits_object(json_node_get(wait, "on"), "", out);
 }
 
-/* Adds the cells of one row. */
-static void add_wait(struct text_table *table, const struct json_node *wait)
-{
-	add_value(table, wait, "weight_ms");
-	text_table_add(table, count_threads(wait));
-	if (json_node_is_true(json_node_get(wait, "idle")))
-		text_table_add(table, strdup("idle"));
-	else if (json_node_is_true(json_node_get(wait, "condition")))
-		text_table_add(table, strdup("condition"));
-	else if (json_node_get(wait, "wait"))
-		add_value(table, wait, "wait");
-	else
-		text_table_add(table, strdup("for a CPU"));
-	text_table_add(table, make_place(wait));
-	text_table_add(table, text_report_waits_object(json_node_get(wait, "on")));
-}
+static const struct column columns[] = {
+	{ "WAITED", "{weight_ms}" },
+	{ "THREADS", "{threads:n}" },
+	{ "FOR",
+	  "[idle=true?idle][!idle=true?[condition=true?condition][!condition=true?[wait?{wait}]"
+	  "[!wait?for a CPU]]]",
+	  .flags = COLUMN_RIGID },
+	{ "WHERE", .put = put_place, .flags = COLUMN_ENDS },
+	{ "ON", .put = put_object },
+};
 
-int text_report_waits(const struct store *store, const struct store_session *session, FILE *out)
+void text_report_waits(struct session_lines *s)
 {
-	static const char *const heads[] = { "WAITED", "THREADS", "FOR", "WHERE", "ON" };
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	_cleanup_(text_table_done) struct text_table table;
-	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
-	const struct json_node *wait = json_node_first(json_node_get(end, "waits"));
-	uint64_t looks;
+	const struct json_node *wait = json_node_first(json_node_get(s->end, "waits"));
+	uint64_t looks = member_text_number(s->end, "looks.passes");
 
-	text_table_init(&table, ARRAY_SIZE(heads));
-	table.rigid = 1u << 2; /* FOR */
-	table.ends = 1u << 3;  /* WHERE */
-	if (!end && session->end != STORE_NONE)
-		return -ENOMEM;
+	columns_begin(&table, columns, ARRAY_SIZE(columns));
 	if (!wait)
-		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		text_table_add(&table, strdup(heads[i]));
+		return;
 	for (; wait; wait = json_node_next(wait))
-		add_wait(&table, wait);
-	looks = json_node_u64(json_node_get(json_node_get(end, "looks"), "passes"));
-	section_head(out, "waits", "of threads, in %" PRIu64 " sampling pass%s", looks,
+		columns_add(&table, columns, wait);
+	section_head(s->out, "waits", "of threads, in %" PRIu64 " sampling pass%s", looks,
 		     looks == 1 ? "" : "es");
-	return text_table_print(&table, 2, out);
+	section_print(s, &table);
 }

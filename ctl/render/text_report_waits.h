@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_waits.h: the part of the text report about threads that waited. */
+/* text_report_waits.h: names the objects that threads wait for. */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_WAITS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_WAITS_H
 
 #include <stdio.h>
 
-#include "ctl/events/store.h"
 #include "shared/json/json_node.h"
 
 /*
- * Prints the places where threads waited most, a line for each: the time, the kind, the function,
- * the number of threads; and the number of sampling passes. Prints nothing if session.end does not
- * have them. 0 or -ENOMEM.
+ * Prints the object of a wait (key `on`): "socket to 10.0.0.7:5432", "answers of 10.0.0.7:5432",
+ * "unix socket /run/db.sock", "file data.db", "2 unix, 1 timerfd"; after `before`. Prints nothing
+ * if there is none, or it is not known.
  */
-int text_report_waits(const struct store *store, const struct store_session *session, FILE *out);
-
-/*
- * Returns a new text of the object of a wait, a member `on`: "file journal", "answers of the unix
- * socket /run/pg.sock", "" if the object is not known; NULL: no memory.
- */
-char *text_report_waits_object(const struct json_node *on);
+void text_report_waits_object(const struct json_node *on, const char *before, FILE *out);
 
 #endif

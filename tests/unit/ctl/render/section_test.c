@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
 #include "ctl/cli/text_width.h"
 #include "ctl/render/section.h"
+#include "ctl/render/sections.h"
 #include "shared/tools/cleanup.h"
 
 static int forget(void **state)
@@ -64,6 +66,33 @@ static void test_count(void **state)
 	assert_string_equal(many, "12 samples");
 }
 
+static void names(const char *json, const char *wanted)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	_cleanup_free_ char *text = NULL;
+	struct json_fault fault;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(json_tree_read(json, strlen(json), 2, &tree, &fault), 0);
+	member_text_put(SECTIONS_NEIGHBOUR, tree.nodes, out);
+	fclose(out);
+	assert_string_equal(text, wanted);
+}
+
+static void test_neighbour(void **state)
+{
+	names("{\"neighbour\":\"/batch.slice\"}", "/batch.slice");
+	names("{\"neighbour\":\"/u/\\u001b\",\"neighbour_uid\":1000}", "/u/\\x1b (uid 1000)");
+	names("{\"neighbour\":\"/u\",\"neighbour_uid\":1000,\"neighbour_cgroups\":600}",
+	      "/u (uid 1000, 600 cgroups)");
+	names("{\"neighbour\":null,\"name\":\"nginx.service\",\"name_unverified\":true}",
+	      "(no path, unverified name) nginx.service");
+	/* Lines of an agent from before name_unverified; lines of other signals. */
+	names("{\"neighbour\":null,\"name\":\"job\"}", "(no path) job");
+	names("{\"neighbour\":null,\"neighbour_id\":8}", "(a cgroup without path)");
+}
+
 UNIT_TESTS(section)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, forget, forget)
@@ -71,6 +100,7 @@ UNIT_TESTS(section)
 		TEST(bar),
 		TEST(head),
 		TEST(count),
+		TEST(neighbour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
