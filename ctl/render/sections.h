@@ -9,10 +9,7 @@
 #include "ctl/render/session_lines.h"
 
 #define SECTION(function) void function(struct session_lines *s);
-#define LINES(function) \
-	int function(const struct store *store, const struct store_session *session, FILE *out);
 #include "ctl/render/sections.def"
-#undef LINES
 #undef SECTION
 
 /* Prints the attempted, emitted and lost counts, by signal: the last section, after the stacks. */

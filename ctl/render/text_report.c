@@ -25,15 +25,9 @@ struct text_report {
 	FILE *out;
 };
 
-/* One of the two is NULL. */
-static const struct {
-	void (*print)(struct session_lines *s);
-	int (*read)(const struct store *store, const struct store_session *session, FILE *out);
-} sections[] = {
-#define SECTION(function) { function, NULL },
-#define LINES(function)	  { NULL, function },
+static void (*const sections[])(struct session_lines *s) = {
+#define SECTION(function) function,
 #include "ctl/render/sections.def"
-#undef LINES
 #undef SECTION
 };
 
@@ -145,13 +139,8 @@ static int print_session(struct text_report *r, uint32_t number)
 	_cleanup_(session_lines_done) struct session_lines lines;
 
 	session_lines_open(&lines, &r->input->store, number, r->out);
-	for (size_t i = 0; lines.error == 0 && i < ARRAY_SIZE(sections); i++) {
-		if (sections[i].print)
-			sections[i].print(&lines);
-		else
-			session_lines_fail(&lines,
-					   sections[i].read(lines.store, lines.session, lines.out));
-	}
+	for (size_t i = 0; lines.error == 0 && i < ARRAY_SIZE(sections); i++)
+		sections[i](&lines);
 	if (lines.error == 0)
 		session_lines_fail(&lines, print_stacks(r, number));
 	if (lines.error == 0)

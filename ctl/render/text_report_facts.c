@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/render/text_report_facts.h"
-
-#include <errno.h>
+/* Prints the kernel's counters that changed, by phase, and the limits. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/cli/member_text.h"
-#include "ctl/cli/text.h"
 #include "ctl/render/section.h"
-#include "ctl/render/text_report_lines.h"
-#include "shared/tools/cleanup.h"
+#include "ctl/render/sections.h"
 #include "shared/tools/macro.h"
 
 #define FACTS_LINES 16 /* lines of a table; the agent writes one per source */
@@ -50,15 +46,13 @@ static bool has_moved(const struct counter *c)
 /* Adds the row of a counter that changed in some phase. */
 static void add_counter(struct text_table *table, const struct counter *c)
 {
-	_cleanup_free_ char *label = member_text_label(c->key), *name = NULL;
+	_cleanup_free_ char *label = member_text_label(c->key);
 	_cleanup_free_ char *device = c->device ? member_text_value("", c->device) : NULL;
 
 	if (!has_moved(c))
 		return;
-	if (asprintf(&name, "%s %s%s%s", c->source, device ? device : "", device ? " " : "",
-		     label ? label : c->key) < 0)
-		name = NULL;
-	text_table_add(table, name ? strdup(name) : NULL);
+	text_table_printf(table, "%s %s%s%s", c->source, device ? device : "", device ? " " : "",
+			  label ? label : c->key);
 	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
 		text_table_add(table,
 			       member_text_value(c->key,
@@ -149,10 +143,9 @@ static void put_both_limits(const struct json_node *line, FILE *out)
 	put_limits(line, "limits_end", " at the end", out);
 }
 
-static int print_lines(const struct json_node *const lines[FACTS_LINES], FILE *out)
+static void print_lines(struct session_lines *s, const struct json_node *const lines[FACTS_LINES])
 {
 	_cleanup_(text_table_done) struct text_table table;
-	int r = 0;
 
 	text_table_init(&table, 1 + ARRAY_SIZE(phases));
 	text_table_add(&table, strdup("FACT"));
@@ -161,32 +154,27 @@ static int print_lines(const struct json_node *const lines[FACTS_LINES], FILE *o
 	for (size_t i = 0; i < FACTS_LINES; i++)
 		if (lines[i])
 			add_line(&table, lines[i]);
-	section_head(out, "facts", "the kernel's own counters that moved");
+	section_head(s->out, "facts", "the kernel's own counters that moved");
 	if (table.count > 1 + ARRAY_SIZE(phases))
-		r = text_table_print(&table, 2, out);
+		section_print(s, &table);
 	for (size_t i = 0; i < FACTS_LINES; i++)
 		if (lines[i])
-			put_both_limits(lines[i], out);
-	return r;
+			put_both_limits(lines[i], s->out);
 }
 
-int text_report_facts(const struct store *store, const struct store_session *session, FILE *out)
+void text_report_facts(struct session_lines *s)
 {
+	const struct store_lines *facts = &s->session->facts;
 	struct json_tree trees[FACTS_LINES] = { 0 };
 	const struct json_node *lines[FACTS_LINES] = { 0 };
-	bool any = false;
-	int r = 0;
 
-	for (size_t i = 0; i < MIN(session->facts.count, (uint32_t)FACTS_LINES); i++) {
-		lines[i] = text_report_lines_read(store, session->facts.items[i], &trees[i]);
-		any = any || lines[i];
-	}
-	if (any)
-		r = print_lines(lines, out);
+	for (size_t i = 0; i < MIN(facts->count, (uint32_t)FACTS_LINES); i++)
+		lines[i] = session_lines_read(s, facts->items[i], &trees[i]);
+	if (facts->count)
+		print_lines(s, lines);
 	for (size_t i = 0; i < FACTS_LINES; i++)
 		json_tree_done(&trees[i]);
-	if (session->facts.count > FACTS_LINES)
-		fprintf(out, "  and %" PRIu32 " more lines \"facts\"\n",
-			session->facts.count - FACTS_LINES);
-	return r;
+	if (facts->count > FACTS_LINES)
+		fprintf(s->out, "  and %" PRIu32 " more lines \"facts\"\n",
+			facts->count - FACTS_LINES);
 }

@@ -8,16 +8,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/render/section.h"
 #include "ctl/render/sections.h"
-#include "ctl/render/text_report_lines.h"
 #include "shared/tools/macro.h"
-
-const struct json_node *text_report_lines_read(const struct store *s, uint32_t line,
-					       struct json_tree *ret_tree)
-{
-	struct session_lines lines = { .store = s };
-
-	return session_lines_read(&lines, line, ret_tree);
-}
 
 static void add_value(struct text_table *table, const struct json_node *object, const char *key)
 {

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/render/text_report_pools.h"
-
-#include <errno.h>
-#include <inttypes.h>
+/* Prints the time of the threads of each pool, by state. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
-#include "ctl/cli/text.h"
 #include "ctl/render/section.h"
-#include "ctl/render/text_report_lines.h"
-#include "shared/json/json_tree.h"
-#include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
+#include "ctl/render/sections.h"
 #include "shared/tools/macro.h"
 
 #define BAR_COLUMNS	30
@@ -53,35 +45,30 @@ static const char marks[PARTS] = {
 	[UNACCOUNTED] = '?',	 [CONDITION] = 'w',
 };
 
-static const enum terminal_style styles[PARTS] = {
-#define PART(id, json, help) STYLE_##id,
-#include "shared/abi/account_parts.def"
-#undef PART
-	STYLE_QUIET,
-	STYLE_IDLE,
-};
+static const char *begin_style(int part)
+{
+	return terminal_on(part == UNACCOUNTED ? STYLE_QUIET
+			   : part == CONDITION ? STYLE_IDLE
+					       : STYLE_RUNNING + (enum terminal_style)part);
+}
 
 /* The times of one line. */
 struct pool_times {
 	uint64_t wall_ns, ns[PARTS];
 };
 
-static uint64_t read_ns(const struct json_node *line, const char *key)
-{
-	return json_node_u64(json_node_get(line, key));
-}
-
 static void read_times(const struct json_node *line, struct pool_times *ret_times)
 {
 	const struct json_node *blocked = json_node_get(line, "blocked_ns");
 
-	ret_times->wall_ns = read_ns(line, "wall_ns");
-	ret_times->ns[ACCOUNT_RUNNING] = read_ns(line, "running_ns");
-	ret_times->ns[ACCOUNT_QUEUE] = read_ns(line, "queue_ns");
+	ret_times->wall_ns = member_text_number(line, "wall_ns");
+	ret_times->ns[ACCOUNT_RUNNING] = member_text_number(line, "running_ns");
+	ret_times->ns[ACCOUNT_QUEUE] = member_text_number(line, "queue_ns");
 	for (int i = ACCOUNT_QUEUE + 1; i < ACCOUNT_PARTS_; i++)
-		ret_times->ns[i] = read_ns(blocked, names[i]);
-	ret_times->ns[UNACCOUNTED] = read_ns(line, "unaccounted_ns");
-	ret_times->ns[CONDITION] = MIN(read_ns(line, "condition_ns"), ret_times->ns[ACCOUNT_LOCK]);
+		ret_times->ns[i] = member_text_number(blocked, names[i]);
+	ret_times->ns[UNACCOUNTED] = member_text_number(line, "unaccounted_ns");
+	ret_times->ns[CONDITION] =
+		MIN(member_text_number(line, "condition_ns"), ret_times->ns[ACCOUNT_LOCK]);
 	ret_times->ns[ACCOUNT_LOCK] -= ret_times->ns[CONDITION];
 }
 
@@ -92,30 +79,26 @@ static bool is_narrow(void)
 }
 
 /* Draws each part in the columns from the begin of its time to the end. */
-static char *draw_bar(const struct pool_times *t)
+static void put_bar(const struct json_node *line, FILE *out)
 {
 	unsigned int columns = is_narrow() ? BAR_COLUMNS_FEW : BAR_COLUMNS, at = 0;
-	char *bar = NULL;
+	struct pool_times t;
 	double sum = 0;
-	size_t bytes;
-	FILE *out = open_memstream(&bar, &bytes);
 
-	if (!out)
-		return NULL;
+	read_times(line, &t);
 	for (int i = 0; i < PARTS; i++) {
 		unsigned int until;
 
-		sum += (double)t->ns[i];
-		until = t->wall_ns ? (unsigned int)(sum / (double)t->wall_ns * columns + 0.5) : 0;
+		sum += (double)t.ns[i];
+		until = t.wall_ns ? (unsigned int)(sum / (double)t.wall_ns * columns + 0.5) : 0;
 		until = MIN(until, columns);
 		if (at >= until)
 			continue;
-		fputs(terminal_on(styles[i]), out);
+		fputs(begin_style(i), out);
 		for (; at < until; at++)
 			fputc(marks[i], out);
 		fputs(terminal_off(), out);
 	}
-	return fclose(out) == EOF ? NULL : bar;
 }
 
 /* Returns the part with the most time that is not in `named` yet; -1: none has NAMED_PCT. */
@@ -133,69 +116,42 @@ static int find_largest(const struct pool_times *t, uint32_t named)
 }
 
 /* "lock 83 %, running 10 %" */
-static char *name_parts(const struct pool_times *t)
+static void put_parts(const struct json_node *line, FILE *out)
 {
-	char text[128] = "";
+	struct pool_times t;
 	uint32_t named = 0;
-	size_t n = 0;
+	int part;
 
-	for (int i = 0; i < PARTS_NAMED - is_narrow(); i++) {
-		int part = find_largest(t, named);
-
-		if (part < 0)
-			break;
+	read_times(line, &t);
+	for (int i = 0; i < PARTS_NAMED - is_narrow() && (part = find_largest(&t, named)) >= 0;
+	     i++) {
 		named |= 1u << part;
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %.0f %%", i ? ", " : "",
-				      names[part], 100 * (double)t->ns[part] / (double)t->wall_ns);
+		fprintf(out, "%s%s %.0f %%", i ? ", " : "", names[part],
+			100 * (double)t.ns[part] / (double)t.wall_ns);
 	}
-	return strdup(text);
 }
 
-static char *print_number(uint64_t number)
+static const struct column columns[] = {
+	{ "TIME", .put = put_bar, .flags = COLUMN_RIGID },
+	{ "MOST OF IT", .put = put_parts },
+	{ "SUM", "{wall_ns:ns}" },
+	{ "THREADS", "{threads:n}" },
+	{ "PID", "[pool?{pid:n}][!pool?-]", .flags = COLUMN_SPARE },
+	{ "POOL", "[pool?{pool}][!pool?{others:n} more pools]" },
+};
+
+/* Returns whether a printed pool has waited on condition variables. */
+static bool has_waits(struct session_lines *s)
 {
-	char *text = NULL;
+	const struct json_node *line;
+	struct pool_times t;
 
-	return asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text;
-}
-
-/* Sets *waits if the pool has waited on condition variables. */
-static void add_pool(struct text_table *table, const struct json_node *line, bool *waits)
-{
-	const struct json_node *pool = json_node_get(line, "pool");
-	struct pool_times times = { 0 };
-	char *name = NULL, text[TEXT_UNIT_BYTES];
-
-	read_times(line, &times);
-	*waits = *waits || times.ns[CONDITION];
-	if (terminal_get()->is_one)
-		text_table_add(table, draw_bar(&times));
-	text_table_add(table, name_parts(&times));
-	text_table_add(table, strdup(text_duration_us(times.wall_ns / NSEC_PER_USEC, text)));
-	text_table_add(table, print_number(read_ns(line, "threads")));
-	if (pool) {
-		text_table_add(table, print_number(read_ns(line, "pid")));
-		text_table_add(table, member_text_value("pool", pool));
-		return;
+	session_lines_for_each (line, s, &s->session->pools, POOLS_TOP) {
+		read_times(line, &t);
+		if (t.ns[CONDITION])
+			return true;
 	}
-	text_table_add(table, strdup("-"));
-	text_table_add(table, asprintf(&name, "%" PRIu64 " more pools", read_ns(line, "others")) < 0
-				      ? NULL
-				      : name);
-}
-
-static int add_pools(const struct store *store, const struct store_session *session,
-		     struct text_table *table, bool *waits)
-{
-	for (uint32_t i = 0; i < MIN(session->pools.count, (uint32_t)POOLS_TOP); i++) {
-		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-		const struct json_node *line =
-			text_report_lines_read(store, session->pools.items[i], &tree);
-
-		if (!line)
-			return -ENOMEM;
-		add_pool(table, line, waits);
-	}
-	return 0;
+	return false;
 }
 
 /* "# running, = queue, i io, ..."; `waits`: some bar has condition variables. */
@@ -203,38 +159,28 @@ static void put_marks(bool waits, FILE *out)
 {
 	fputs("  ", out);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
-		fprintf(out, "%s%s%c%s %s", i ? ", " : "", terminal_on(styles[i]), marks[i],
-			terminal_off(), names[i]);
+		fprintf(out, "%s%s%c%s %s", i ? ", " : "", begin_style(i), marks[i], terminal_off(),
+			names[i]);
 	if (waits)
 		fprintf(out, ",\n  %s%c%s condition: for work, or for another thread",
-			terminal_on(styles[CONDITION]), marks[CONDITION], terminal_off());
+			begin_style(CONDITION), marks[CONDITION], terminal_off());
 	fputs("\n", out);
 }
 
-int text_report_pools(const struct store *store, const struct store_session *session, FILE *out)
+void text_report_pools(struct session_lines *s)
 {
-	static const char *const heads[] = {
-		"TIME", "MOST OF IT", "SUM", "THREADS", "PID", "POOL"
+	bool bars = terminal_get()->is_one;
+	const struct section_table table = {
+		.head = "account",
+		.title = "the time of the threads, by state",
+		.columns = columns + !bars,
+		.n = ARRAY_SIZE(columns) - !bars,
+		.top = POOLS_TOP,
 	};
-	bool bars = terminal_get()->is_one, waits = false;
-	_cleanup_(text_table_done) struct text_table table;
-	int r;
 
-	text_table_init(&table, ARRAY_SIZE(heads) - !bars);
-	table.rigid = bars; /* the bar is the first */
-	table.spare = 1u << 4 >> !bars;
-	if (!session->pools.count)
-		return 0;
-	for (size_t i = !bars; i < ARRAY_SIZE(heads); i++)
-		text_table_add(&table, strdup(heads[i]));
-	r = add_pools(store, session, &table, &waits);
-	if (r < 0)
-		return r;
-	section_head(out, "account", "the time of the threads, by state");
-	r = text_table_print(&table, 2, out);
-	if (session->pools.count > POOLS_TOP)
-		fprintf(out, "  and %" PRIu32 " more\n", session->pools.count - POOLS_TOP);
+	if (!section_table(s, &s->session->pools, &table))
+		return;
+	section_more(s->out, s->session->pools.count, POOLS_TOP);
 	if (bars)
-		put_marks(waits, out);
-	return r;
+		put_marks(has_waits(s), s->out);
 }

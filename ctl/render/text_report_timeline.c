@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/render/text_report_timeline.h"
-
-#include <errno.h>
+/* Prints the states of each pool's threads over time. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +8,8 @@
 #include "ctl/cli/terminal.h"
 #include "ctl/cli/text.h"
 #include "ctl/render/section.h"
-#include "ctl/render/text_report_lines.h"
+#include "ctl/render/sections.h"
 #include "ctl/render/timeline_line.h"
-#include "shared/json/json_tree.h"
-#include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
 #define POOLS_TOP   6
@@ -29,12 +25,6 @@ struct strip {
 	uint32_t slots, before; /* of the lines */
 	uint32_t columns, left; /* columns of the strip; those before the trigger */
 	double slot_ms, column_ms;
-};
-
-static const enum terminal_style styles[TIMELINE_PARTS_] = {
-#define PART(id, json, help) STYLE_##id,
-#include "shared/abi/account_parts.def"
-#undef PART
 };
 
 static void make_strip(const struct timeline_line *line, struct strip *ret_strip)
@@ -112,13 +102,13 @@ static void put_column(const struct strip *s, const struct timeline_line *line,
 static void put_row(const struct strip *s, const struct timeline_line *line,
 		    enum timeline_part part, double threads, FILE *out)
 {
+	const char *style = terminal_on(STYLE_RUNNING + (enum terminal_style)part);
 	unsigned int blanks = 0;
 
-	fprintf(out, "    %-*s%s", LABEL - 4, timeline_line_word(part), terminal_on(styles[part]));
+	fprintf(out, "    %-*s%s", LABEL - 4, timeline_line_word(part), style);
 	for (uint32_t c = 0; c <= s->columns; c++) {
 		if (c == s->left) {
-			fprintf(out, "%*s%s|%s", (int)blanks, "", terminal_off(),
-				terminal_on(styles[part]));
+			fprintf(out, "%*s%s|%s", (int)blanks, "", terminal_off(), style);
 			blanks = 0;
 		}
 		if (c < s->columns)
@@ -196,31 +186,21 @@ static void put_head(const struct strip *s, uint64_t onset_ms, FILE *out)
 	put_ruler(s, onset_ms, out);
 }
 
-int text_report_timeline(const struct store *store, const struct store_session *session, FILE *out)
+void text_report_timeline(struct session_lines *s)
 {
-	uint32_t shown = 0, left = 0;
+	const struct json_node *root;
 	struct timeline_line line;
+	uint32_t shown = 0;
 	struct strip strip;
 
-	for (uint32_t i = 0; i < session->timelines.count; i++) {
-		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-		const struct json_node *root =
-			text_report_lines_read(store, session->timelines.items[i], &tree);
-
-		if (!root)
-			return -ENOMEM;
-		if (!timeline_line_read(root, &line) || !does_something(&line))
+	session_lines_for_each (root, s, &s->session->timelines, STORE_LINES) {
+		if (!timeline_line_read(root, &line) || !does_something(&line) ||
+		    shown++ >= POOLS_TOP)
 			continue;
-		if (shown == POOLS_TOP) {
-			left++;
-			continue;
-		}
 		make_strip(&line, &strip);
-		if (!shown++)
-			put_head(&strip, session->length_ms[STORE_ONSET], out);
-		put_pool(&strip, &line, out);
+		if (shown == 1)
+			put_head(&strip, s->session->length_ms[STORE_ONSET], s->out);
+		put_pool(&strip, &line, s->out);
 	}
-	if (left)
-		fprintf(out, "  and %" PRIu32 " more\n", left);
-	return 0;
+	section_more(s->out, shown, POOLS_TOP);
 }
