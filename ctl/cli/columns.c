@@ -9,12 +9,14 @@
 void columns_begin(struct text_table *table, const struct column *columns, unsigned int n)
 {
 	text_table_init(table, n);
+	table->headless = !columns->head;
 	for (unsigned int i = 0; i < table->columns; i++) {
 		table->spare |= columns[i].flags & COLUMN_SPARE ? 1u << i : 0;
 		table->rigid |= columns[i].flags & COLUMN_RIGID ? 1u << i : 0;
 		table->ends |= columns[i].flags & COLUMN_ENDS ? 1u << i : 0;
 		table->zeros |= columns[i].flags & COLUMN_ZEROS ? 1u << i : 0;
-		text_table_add(table, strdup(columns[i].head));
+		if (columns[i].head)
+			text_table_add(table, strdup(columns[i].head));
 	}
 }
 

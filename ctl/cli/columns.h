@@ -13,7 +13,7 @@
 #define COLUMN_ZEROS 8u /* omitted if all its cells are "0" */
 
 struct column {
-	const char *head;
+	const char *head; /* NULL in all columns: the table has no heads */
 	const char *cell; /* a form of member_text.h */
 	const char *rest; /* the form for an object with the member `others`; NULL: `cell` */
 	void (*put)(const struct json_node *object, FILE *out); /* instead of both; NULL: none */

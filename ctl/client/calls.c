@@ -125,16 +125,15 @@ static int explain_refusal(const struct options *options, const struct client_an
 {
 	const struct json_node *error = answer->error, *data = json_node_get(error, "data");
 	int64_t code = json_node_i64(json_node_get(error, "code"));
-	_cleanup_free_ char *message = NULL, *wait = NULL;
+	_cleanup_free_ char *message = NULL;
 
 	if (options->json)
 		calls_print_json(options, answer, error);
 	if (file && code == REJECTED)
 		(void)show_faults(json_node_get(data, "faults"), file, "", options->err);
 	message = member_text_value("", json_node_get(error, "message"));
-	wait = member_text_value("retry_ms", json_node_get(data, "retry_ms"));
 	print_refusal(options, message ? message : "refused");
-	fprintf(options->err, "%s%s\n", wait ? "; try again in " : "", wait ? wait : "");
+	member_text_put("[retry_ms?; try again in {retry_ms}]\n", data, options->err);
 	return code == HELD ? COMMAND_HELD : COMMAND_FAILED;
 }
 
@@ -217,16 +216,12 @@ int calls_sessions(const struct options *options, const char *const *arguments)
 int calls_rules_get(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	_cleanup_free_ char *source = NULL, *generation = NULL;
 	const struct json_node *rules;
 	int status = ask_agent(options, "rules.get", NULL, NULL, NULL, &answer);
 
 	if (status != COMMAND_FINE || options->json)
 		return status;
-	source = member_text_value("", json_node_get(answer.result, "source"));
-	generation = member_text_value("", json_node_get(answer.result, "generation"));
-	fprintf(options->err, "generation %s, from %s\n", generation ? generation : "-",
-		source ? source : "-");
+	member_text_put("generation {generation}, from {source}\n", answer.result, options->err);
 	rules = json_node_get(answer.result, "rules");
 	if (rules)
 		text_json_pretty(options->out, answer.line + rules->offset, rules->extent);
@@ -273,31 +268,19 @@ static int ask_with_file(const struct options *options, const char *method, cons
 	return ask_agent(options, method, &params, file, NULL, ret_answer);
 }
 
-/* Prints "3 rules", "1 rule"; "-" for a missing number. */
-static void print_count(const struct options *options, const struct json_node *result,
-			const char *key, const char *one, const char *many)
-{
-	const struct json_node *number = json_node_get(result, key);
-	_cleanup_free_ char *text = member_text_value("", number);
-
-	fprintf(options->out, "%s %s", text ? text : "-", json_node_i64(number) == 1 ? one : many);
-}
-
 int calls_rules_set(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	_cleanup_free_ char *generation = NULL;
 	int status = ask_with_file(options, "rules.set", arguments[0], &answer);
 
 	if (status != COMMAND_FINE || options->json)
 		return status;
 	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0],
 			  "warning: ", options->err);
-	generation = member_text_value("", json_node_get(answer.result, "generation"));
-	print_count(options, answer.result, "count", "rule", "rules");
-	fprintf(options->out, " in force, generation %s; ", generation ? generation : "-");
-	print_count(options, answer.result, "unchanged_watches", "watch goes on unchanged\n",
-		    "watches go on unchanged\n");
+	member_text_put("{count} rule{count:s} in force, generation {generation}; "
+			"{unchanged_watches} watch[unchanged_watches=1? goes]"
+			"[!unchanged_watches=1?es go] on unchanged\n",
+			answer.result, options->out);
 	return COMMAND_FINE;
 }
 

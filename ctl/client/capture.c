@@ -86,23 +86,13 @@ static int write_params(const struct options *options, struct jsonw *params)
 
 static int show_started(const struct options *options, const struct client_answer *answer)
 {
-	const struct json_node *result = answer->result;
-	const struct json_node *others = json_node_get(result, "held");
-	_cleanup_free_ char *session = NULL, *cgroup = NULL, *ends = NULL, *held = NULL;
-
 	if (options->json) {
-		calls_print_json(options, answer, result);
+		calls_print_json(options, answer, answer->result);
 		return COMMAND_FINE;
 	}
-	session = member_text_value("", json_node_get(result, "session"));
-	cgroup = member_text_value("", json_node_get(result, "cgroup"));
-	ends = member_text_value("ends_in_ms", json_node_get(result, "ends_in_ms"));
-	held = others ? member_text_value("", others) : NULL;
-	fprintf(options->out, "session %s started: cgroup %s, ends in %s\n",
-		session ? session : "-", cgroup ? cgroup : "-", ends ? ends : "-");
-	if (held)
-		fprintf(options->out, "%s other cgroup%s of the rule: held back\n", held,
-			json_node_i64(others) == 1 ? "" : "s");
+	member_text_put("session {session} started: cgroup {cgroup}, ends in {ends_in_ms}\n"
+			"[held?{held} other cgroup{held:s} of the rule: held back\n]",
+			answer->result, options->out);
 	fflush(options->out);
 	return COMMAND_FINE;
 }
@@ -150,17 +140,11 @@ static enum command_exit exit_of(const struct json_node *verdict)
 static void show_end(const struct capture *c, const struct client_answer *answer,
 		     const struct json_node *line)
 {
-	_cleanup_free_ char *session = NULL, *verdict = NULL, *headline = NULL;
-
-	if (c->options->json) {
+	if (c->options->json)
 		calls_print_json(c->options, answer, line);
-		return;
-	}
-	session = member_text_value("", json_node_get(line, "session"));
-	verdict = member_text_value("", json_node_get(line, "verdict"));
-	headline = member_text_value("", json_node_get(line, "headline"));
-	fprintf(c->options->out, "session %s ended, %s: %s\n", session ? session : "-",
-		verdict ? verdict : "-", headline ? headline : "-");
+	else
+		member_text_put("session {session} ended, {verdict}: {headline}\n", line,
+				c->options->out);
 }
 
 static int take_line(void *context, const struct client_answer *answer,

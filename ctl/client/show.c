@@ -5,129 +5,88 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/columns.h"
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
 #include "ctl/cli/text.h"
 #include "ctl/cli/text_width.h"
-#include "ctl/client/paths.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-struct column {
-	const char *head;
-	const char *path; /* keys, with dots between */
-};
-
-static const char *find_last_key(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-
-	return dot ? dot + 1 : path;
-}
-
-/* A table of the items of an array. */
-struct shown {
-	const struct column *columns;
-	unsigned int n;
-	unsigned int spare; /* columns from this one on may be omitted if lines are short */
-	uint32_t rigid;	    /* bits of columns with cells that are never cut */
-	const char *none;   /* printed if there are no items */
-};
-
-static int show_table(const struct json_node *items, const struct shown *shown, unsigned int indent,
-		      FILE *out)
+/* Prints a table of the items of an array; `none` if there are no items. */
+static int show_table(const struct json_node *items, const struct column *columns, unsigned int n,
+		      const char *none, unsigned int indent, FILE *out)
 {
 	_cleanup_(text_table_done) struct text_table table;
 
-	text_table_init(&table, shown->n);
-	table.spare = shown->spare < shown->n ? ~0u << shown->spare : 0;
-	table.rigid = shown->rigid;
+	columns_begin(&table, columns, n);
 	if (!json_node_elements(items)) {
-		fprintf(out, "%*s%s\n", (int)indent, "", shown->none);
+		fprintf(out, "%*s%s\n", (int)indent, "", none);
 		return 0;
 	}
-	for (unsigned int c = 0; c < shown->n; c++)
-		text_table_add(&table, strdup(shown->columns[c].head));
-	for (const struct json_node *m = json_node_first(items); m; m = json_node_next(m)) {
-		for (unsigned int c = 0; c < shown->n; c++) {
-			const char *path = shown->columns[c].path;
-
-			text_table_add(&table,
-				       member_text_value(find_last_key(path), paths_get(m, path)));
-		}
-	}
+	for (const struct json_node *m = json_node_first(items); m; m = json_node_next(m))
+		columns_add(&table, columns, m);
 	return text_table_print(&table, indent, out);
 }
 
 int show_watches(const struct json_node *watches, FILE *out)
 {
 	static const struct column columns[] = {
-		{ "CGROUP", "cgroup" },
-		{ "RULES", "rules" },
-		{ "STATE", "state" },
-		{ "PROCS", "processes" },
-		{ "CPU STALL", "pressure.cpu.some_total_us" },
-		{ "MEM STALL", "pressure.memory.some_total_us" },
-		{ "IO STALL", "pressure.io.some_total_us" },
-		{ "SESSIONS", "sessions" },
-		{ "AGE", "age_ms" },
-		{ "SCOPE", "scope" },
-		{ "SLOT", "slot" },
-	};
-	static const struct shown shown = {
-		.columns = columns,
-		.n = ARRAY_SIZE(columns),
-		.spare = 7,
-		.rigid = 0x1fc, /* all except CGROUP and RULES */
-		.none = "no watches: no process matches a rule",
+		{ "CGROUP", "{cgroup}" },
+		{ "RULES", "{rules}" },
+		{ "STATE", "{state}", .flags = COLUMN_RIGID },
+		{ "PROCS", "{processes}", .flags = COLUMN_RIGID },
+		{ "CPU STALL", "{pressure.cpu.some_total_us}", .flags = COLUMN_RIGID },
+		{ "MEM STALL", "{pressure.memory.some_total_us}", .flags = COLUMN_RIGID },
+		{ "IO STALL", "{pressure.io.some_total_us}", .flags = COLUMN_RIGID },
+		{ "SESSIONS", "{sessions}", .flags = COLUMN_RIGID | COLUMN_SPARE },
+		{ "AGE", "{age_ms}", .flags = COLUMN_RIGID | COLUMN_SPARE },
+		{ "SCOPE", "{scope}", .flags = COLUMN_SPARE },
+		{ "SLOT", "{slot}", .flags = COLUMN_SPARE },
 	};
 
-	return show_table(watches, &shown, 0, out);
+	return show_table(watches, columns, ARRAY_SIZE(columns),
+			  "no watches: no process matches a rule", 0, out);
 }
 
 int show_sessions(const struct json_node *sessions, FILE *out)
 {
 	static const struct column columns[] = {
-		{ "SESSION", "session" }, { "CGROUP", "cgroup" }, { "RULE", "rule" },
-		{ "STATE", "state" },	  { "AGE", "age_ms" },	  { "REASON", "reason" },
-		{ "SAMPLES", "samples" },
-	};
-	static const struct shown shown = {
-		.columns = columns,
-		.n = ARRAY_SIZE(columns),
-		.spare = 6,
-		.rigid = 1, /* a user copies the id */
-		.none = "no sessions",
+		{ "SESSION", "{session}", .flags = COLUMN_RIGID }, /* a user copies it */
+		{ "CGROUP", "{cgroup}" },
+		{ "RULE", "{rule}" },
+		{ "STATE", "{state}" },
+		{ "AGE", "{age_ms}" },
+		{ "REASON", "{reason}" },
+		{ "SAMPLES", "{samples}", .flags = COLUMN_SPARE },
 	};
 
-	return show_table(sessions, &shown, 0, out);
+	return show_table(sessions, columns, ARRAY_SIZE(columns), "no sessions", 0, out);
 }
 
 int show_matches(const struct json_node *matches, FILE *out)
 {
 	static const struct column columns[] = {
-		{ "RULE", "rule" },
-		{ "PID", "pid" },
-		{ "COMM", "comm" },
-		{ "CGROUP", "cgroup" },
-	};
-	static const struct shown shown = {
-		.columns = columns,
-		.n = ARRAY_SIZE(columns),
-		.spare = UINT32_MAX,
-		.none = "no running process would match",
+		{ "RULE", "{rule}" },
+		{ "PID", "{pid}" },
+		{ "COMM", "{comm}" },
+		{ "CGROUP", "{cgroup}" },
 	};
 
-	return show_table(matches, &shown, 0, out);
+	return show_table(matches, columns, ARRAY_SIZE(columns), "no running process would match",
+			  0, out);
 }
 
 int show_faults(const struct json_node *faults, const char *file, const char *kind, FILE *out)
 {
 	for (const struct json_node *fault = json_node_first(faults); fault;
 	     fault = json_node_next(fault)) {
-		_cleanup_free_ char *pointer = member_text_value("", paths_get(fault, "pointer"));
-		_cleanup_free_ char *message = member_text_value("", paths_get(fault, "message"));
-		uint64_t line = paths_number(fault, "line"), column = paths_number(fault, "column");
+		_cleanup_free_ char *pointer =
+			member_text_value("", member_text_find(fault, "pointer"));
+		_cleanup_free_ char *message =
+			member_text_value("", member_text_find(fault, "message"));
+		uint64_t line = member_text_number(fault, "line"),
+			 column = member_text_number(fault, "column");
 
 		fputs(file, out);
 		if (line)
@@ -174,31 +133,23 @@ static bool has_name(const struct json_node *names, const char *key)
 /* Prints the holdings of each owner; '!' follows a value of the owner's whole share or more. */
 static int show_owners(const struct json_node *owners, FILE *out)
 {
-	static const struct column columns[] = {
-		{ "WATCHES", "watches" },
-		{ "TABLES", "tables" },
-		{ "ROWS", "rows_bytes" },
-		{ "CAPTURED", "captured_ms" },
-	};
+	static const char *const heads[] = { "WATCHES", "TABLES", "ROWS", "CAPTURED", "OWNER" };
+	static const char *const keys[] = { "watches", "tables", "rows_bytes", "captured_ms" };
 	_cleanup_(text_table_done) struct text_table table;
 
-	text_table_init(&table, ARRAY_SIZE(columns) + 1);
-	for (size_t c = 0; c < ARRAY_SIZE(columns); c++)
-		text_table_add(&table, strdup(columns[c].head));
-	text_table_add(&table, strdup("OWNER"));
+	text_table_init(&table, ARRAY_SIZE(heads));
+	text_table_words(&table, heads, ARRAY_SIZE(heads));
 	for (const struct json_node *owner = json_node_first(owners); owner;
 	     owner = json_node_next(owner)) {
-		for (size_t c = 0; c < ARRAY_SIZE(columns); c++) {
-			const char *key = columns[c].path;
-			_cleanup_free_ char *value = member_text_value(key, paths_get(owner, key));
-			char *cell = NULL;
+		for (size_t c = 0; c < ARRAY_SIZE(keys); c++) {
+			_cleanup_free_ char *value =
+				member_text_value(keys[c], json_node_get(owner, keys[c]));
 
-			if (asprintf(&cell, "%s%s", value ? value : "-",
-				     has_name(paths_get(owner, "at_share"), key) ? "!" : "") < 0)
-				return -ENOMEM;
-			text_table_add(&table, cell);
+			text_table_printf(&table, "%s%s", value ? value : "-",
+					  has_name(json_node_get(owner, "at_share"), keys[c]) ? "!"
+											      : "");
 		}
-		text_table_add(&table, member_text_value("", paths_get(owner, "owner")));
+		text_table_add(&table, member_text_value("", json_node_get(owner, "owner")));
 	}
 	return text_table_print(&table, 2, out);
 }
@@ -207,19 +158,14 @@ static int show_owners(const struct json_node *owners, FILE *out)
 static int show_list(const struct json_node *value, FILE *out)
 {
 	static const struct column rings[] = {
-		{ "NAME", "name" },
-		{ "SIZE", "size_bytes" },
-		{ "USED", "used_bytes" },
-	};
-	static const struct shown shown = {
-		.columns = rings, .n = ARRAY_SIZE(rings), .spare = UINT32_MAX, .none = "none"
+		{ "NAME", "{name}" },
+		{ "SIZE", "{size_bytes}" },
+		{ "USED", "{used_bytes}" },
 	};
 
-	if (!json_node_has_key(value, "owners"))
-		return show_table(value, &shown, 2, out);
-	return json_node_elements(value)      ? show_owners(value, out)
-	       : fprintf(out, "  none\n") < 0 ? -EIO
-					      : 0;
+	if (!json_node_has_key(value, "owners") || !json_node_elements(value))
+		return show_table(value, rings, ARRAY_SIZE(rings), "none", 2, out);
+	return show_owners(value, out);
 }
 
 int show_all(const struct json_node *status, FILE *out)
