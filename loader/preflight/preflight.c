@@ -32,8 +32,22 @@ static const struct need {
 
 _Static_assert(ARRAY_SIZE(needs) == PREFLIGHT_COUNT_, "a need has no row");
 
+static bool has_btf(struct preflight_probes *p, struct preflight_row *row)
+{
+	int r = preflight_btf_load(p->btf);
+
+	if (r == 0)
+		return true;
+	row->state = r == -ENOENT ? PREFLIGHT_MISSING : PREFLIGHT_UNKNOWN;
+	PREFLIGHT_ROW_SAY(row, "unknown: the check needs the kernel's BTF");
+	return false;
+}
+
 static void ask_need(struct preflight_probes *p, size_t i, struct preflight_row *row)
 {
+	const struct preflight_probe *probe = &preflight_kernel_probes[i];
+	int r;
+
 	*row = (struct preflight_row){
 		.name = needs[i].name,
 		.required = needs[i].required,
@@ -41,12 +55,16 @@ static void ask_need(struct preflight_probes *p, size_t i, struct preflight_row 
 		.lost = needs[i].lost,
 		.how = needs[i].how,
 	};
-	if (preflight_kernel_calls[i])
-		preflight_kernel_calls[i](p, row);
-	else if (preflight_system_calls[i])
-		preflight_system_calls[i](p, row);
-	else
-		preflight_system_capability(needs[i].capability, row);
+	if (!probe->call)
+		probe = &preflight_system_probes[i];
+	if (probe->name && !has_btf(p, row))
+		return;
+	r = probe->call ? probe->call(p, probe, row)
+			: preflight_system_capability(needs[i].capability, row);
+	if (r == 0)
+		row->state = PREFLIGHT_PRESENT;
+	else if (r > 0)
+		preflight_row_failed(row, r);
 }
 
 static void end_probes(struct preflight_probes *p)

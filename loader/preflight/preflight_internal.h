@@ -14,14 +14,21 @@ struct preflight_probes {
 	int perf_link_fd;
 };
 
-typedef void (*preflight_call)(struct preflight_probes *p, struct preflight_row *row);
+#define PREFLIGHT_TOLD (-1) /* a probe has set the state of its row itself */
 
-/* Probes by enum preflight_id; NULL for a row of another file. */
-extern const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_];
-extern const preflight_call preflight_system_calls[PREFLIGHT_COUNT_];
+struct preflight_probe {
+	/* Returns 0: present; an errno for preflight_row_failed; or PREFLIGHT_TOLD. */
+	int (*call)(struct preflight_probes *p, const struct preflight_probe *probe,
+		    struct preflight_row *row);
+	const char *name; /* what it looks for in the kernel's BTF; NULL: it needs no BTF */
+};
 
-/* Fills in whether the capability is permitted to this process. */
-void preflight_system_capability(int capability, struct preflight_row *row);
+/* Probes by enum preflight_id; .call is NULL for a row of another file. */
+extern const struct preflight_probe preflight_kernel_probes[PREFLIGHT_COUNT_];
+extern const struct preflight_probe preflight_system_probes[PREFLIGHT_COUNT_];
+
+/* Fills in whether the capability is permitted to this process. Returns as a probe. */
+int preflight_system_capability(int capability, struct preflight_row *row);
 
 /* Fills in whether /proc hides processes from the consumer; `mounts` is /proc/self/mounts. */
 void preflight_system_explain_proc(const char *mounts, struct preflight_row *row);

@@ -12,8 +12,6 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define NO_BTF "unknown: the check needs the kernel's BTF"
-
 static int call_bpf(int command, union bpf_attr *attr)
 {
 	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
@@ -54,46 +52,40 @@ static int load_program(uint32_t type, uint32_t attach_type, uint32_t btf_id)
 	return call_bpf(BPF_PROG_LOAD, &attr);
 }
 
-static void probe_btf(struct preflight_probes *p, struct preflight_row *row)
+static int probe_btf(struct preflight_probes *p, const struct preflight_probe *probe,
+		     struct preflight_row *row)
 {
 	int r = preflight_btf_load(p->btf);
 
-	if (r < 0) {
-		preflight_row_failed(row, -r);
-		return;
-	}
-	preflight_row_present(row);
-	PREFLIGHT_ROW_SAY(row, "%s, %u KiB", PREFLIGHT_BTF_PATH,
-			  preflight_btf_bytes(p->btf) / 1024);
+	if (r == 0)
+		PREFLIGHT_ROW_SAY(row, "%s, %u KiB", PREFLIGHT_BTF_PATH,
+				  preflight_btf_bytes(p->btf) / 1024);
+	return -r;
 }
 
-static void probe_map(struct preflight_row *row, uint32_t type, uint32_t entries)
+static int probe_bpf_map(struct preflight_probes *p, const struct preflight_probe *probe,
+			 struct preflight_row *row)
 {
-	_cleanup_close_ int fd = -1;
-	uint32_t bytes = type == BPF_MAP_TYPE_RINGBUF ? 0 : 4;
+	_cleanup_close_ int fd = create_map(BPF_MAP_TYPE_ARRAY, 4, 4, 1);
 
-	fd = create_map(type, bytes, bytes, entries);
-	if (fd < 0)
-		preflight_row_failed(row, errno);
-	else
-		preflight_row_present(row);
+	return fd < 0 ? errno : 0;
 }
 
-static void probe_bpf_map(struct preflight_probes *p, struct preflight_row *row)
+static int probe_ring_buffer(struct preflight_probes *p, const struct preflight_probe *probe,
+			     struct preflight_row *row)
 {
-	probe_map(row, BPF_MAP_TYPE_ARRAY, 1);
-}
+	_cleanup_close_ int fd =
+		create_map(BPF_MAP_TYPE_RINGBUF, 0, 0, (uint32_t)sysconf(_SC_PAGESIZE));
 
-static void probe_ring_buffer(struct preflight_probes *p, struct preflight_row *row)
-{
-	probe_map(row, BPF_MAP_TYPE_RINGBUF, (uint32_t)sysconf(_SC_PAGESIZE));
+	return fd < 0 ? errno : 0;
 }
 
 /*
  * Probes a map of task storage, which must have BTF for key and value. A kernel without it answers
  * EINVAL.
  */
-static void probe_task_storage(struct preflight_probes *p, struct preflight_row *row)
+static int probe_task_storage(struct preflight_probes *p, const struct preflight_probe *probe,
+			      struct preflight_row *row)
 {
 	static const struct {
 		struct btf_header header;
@@ -122,40 +114,31 @@ static void probe_task_storage(struct preflight_probes *p, struct preflight_row 
 	_cleanup_close_ int fd = -1;
 
 	btf_fd = call_bpf(BPF_BTF_LOAD, &load);
-	if (btf_fd < 0) {
-		preflight_row_failed(row, errno);
-		return;
-	}
+	if (btf_fd < 0)
+		return errno;
 	attr.btf_fd = (uint32_t)btf_fd;
 	fd = call_bpf(BPF_MAP_CREATE, &attr);
-	if (fd < 0)
-		preflight_row_failed(row, errno);
-	else
-		preflight_row_present(row);
+	return fd < 0 ? errno : 0;
 }
 
 /* ---- bpffs: an unmounted one that ends with its descriptor */
 
-static void probe_bpffs(struct preflight_probes *p, struct preflight_row *row)
+static int probe_bpffs(struct preflight_probes *p, const struct preflight_probe *probe,
+		       struct preflight_row *row)
 {
 	_cleanup_close_ int fs = -1;
 
 	fs = (int)syscall(SYS_fsopen, "bpf", FSOPEN_CLOEXEC);
-	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) {
-		preflight_row_failed(row, errno);
-		return;
-	}
+	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return errno;
 	p->bpffs_fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0);
-	if (p->bpffs_fd < 0) {
-		preflight_row_failed(row, errno);
-		return;
-	}
-	preflight_row_present(row);
+	return p->bpffs_fd < 0 ? errno : 0;
 }
 
 /* ---- perf */
 
-static void probe_perf_event(struct preflight_probes *p, struct preflight_row *row)
+static int probe_perf_event(struct preflight_probes *p, const struct preflight_probe *probe,
+			    struct preflight_row *row)
 {
 	struct perf_event_attr event = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -169,28 +152,23 @@ static void probe_perf_event(struct preflight_probes *p, struct preflight_row *r
 	union bpf_attr link = { 0 };
 
 	fd = (int)syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0) {
-		preflight_row_failed(row, errno);
-		return;
-	}
+	if (fd < 0)
+		return errno;
 	p->prog_fd = load_program(BPF_PROG_TYPE_PERF_EVENT, 0, 0);
-	if (p->prog_fd < 0) {
-		preflight_row_failed(row, errno);
-		return;
-	}
+	if (p->prog_fd < 0)
+		return errno;
 	link.link_create.prog_fd = (uint32_t)p->prog_fd;
 	link.link_create.target_fd = (uint32_t)fd;
 	link.link_create.attach_type = BPF_PERF_EVENT;
 	p->perf_link_fd = call_bpf(BPF_LINK_CREATE, &link);
-	if (p->perf_link_fd < 0) {
-		preflight_row_failed(row, errno);
-		return;
-	}
-	preflight_row_present(row);
+	if (p->perf_link_fd < 0)
+		return errno;
 	PREFLIGHT_ROW_SAY(row, "CPU clock event with a program on CPU 0");
+	return 0;
 }
 
-static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row *row)
+static int probe_perf_link_pin(struct preflight_probes *p, const struct preflight_probe *probe,
+			       struct preflight_row *row)
 {
 	char path[64];
 	union bpf_attr attr = { 0 };
@@ -198,15 +176,12 @@ static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row
 	if (p->perf_link_fd < 0 || p->bpffs_fd < 0) {
 		row->state = PREFLIGHT_UNKNOWN;
 		PREFLIGHT_ROW_SAY(row, "unknown: the check needs perf_event and bpffs");
-		return;
+		return PREFLIGHT_TOLD;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/probe", p->bpffs_fd);
 	attr.pathname = (uint64_t)(uintptr_t)path;
 	attr.bpf_fd = (uint32_t)p->perf_link_fd;
-	if (call_bpf(BPF_OBJ_PIN, &attr) < 0)
-		preflight_row_failed(row, errno);
-	else
-		preflight_row_present(row);
+	return call_bpf(BPF_OBJ_PIN, &attr) < 0 ? errno : 0;
 }
 
 /* ---- programs that attach by BTF */
@@ -225,18 +200,8 @@ static int load_by_btf(struct preflight_probes *p, uint32_t kind, const char *na
 	return fd < 0 ? errno : 0;
 }
 
-static bool has_btf(struct preflight_probes *p, struct preflight_row *row)
-{
-	int r = preflight_btf_load(p->btf);
-
-	if (r == 0)
-		return true;
-	row->state = r == -ENOENT ? PREFLIGHT_MISSING : PREFLIGHT_UNKNOWN;
-	PREFLIGHT_ROW_SAY(row, NO_BTF);
-	return false;
-}
-
-static void probe_tp_btf(struct preflight_probes *p, struct preflight_row *row)
+static int probe_tp_btf(struct preflight_probes *p, const struct preflight_probe *probe,
+			struct preflight_row *row)
 {
 	static const char *const points[] = {
 		"sched_process_exec",
@@ -250,126 +215,65 @@ static void probe_tp_btf(struct preflight_probes *p, struct preflight_row *row)
 	char name[64];
 	int error;
 
-	if (!has_btf(p, row))
-		return;
 	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
-		snprintf(name, sizeof(name), "btf_trace_%s", points[i]);
+		snprintf(name, sizeof(name), "%s%s", probe->name, points[i]);
 		error = load_by_btf(p, BTF_KIND_TYPEDEF, name, BPF_TRACE_RAW_TP);
 		if (error) {
 			preflight_row_failed(row, error);
 			PREFLIGHT_ROW_SAY(row, "%s: %s", points[i], strerror(error));
-			return;
+			return PREFLIGHT_TOLD;
 		}
 	}
-	preflight_row_present(row);
 	PREFLIGHT_ROW_SAY(row, "%zu tracepoints", ARRAY_SIZE(points));
+	return 0;
 }
 
-static void probe_iterator(struct preflight_probes *p, struct preflight_row *row, const char *name)
+static int probe_iterator(struct preflight_probes *p, const struct preflight_probe *probe,
+			  struct preflight_row *row)
 {
-	int error;
-
-	if (!has_btf(p, row))
-		return;
-	error = load_by_btf(p, BTF_KIND_FUNC, name, BPF_TRACE_ITER);
-	if (error)
-		preflight_row_failed(row, error);
-	else
-		preflight_row_present(row);
-}
-
-static void probe_iter_task(struct preflight_probes *p, struct preflight_row *row)
-{
-	probe_iterator(p, row, "bpf_iter_task");
+	return load_by_btf(p, BTF_KIND_FUNC, probe->name, BPF_TRACE_ITER);
 }
 
 /* Probes whether the kernel's own BTF has a function of that name. */
-static void probe_function(struct preflight_probes *p, struct preflight_row *row, const char *name)
+static int probe_function(struct preflight_probes *p, const struct preflight_probe *probe,
+			  struct preflight_row *row)
 {
-	int r;
+	int r = preflight_btf_find(p->btf, BTF_KIND_FUNC, probe->name);
 
-	if (!has_btf(p, row))
-		return;
-	r = preflight_btf_find(p->btf, BTF_KIND_FUNC, name);
-	if (r < 0)
-		preflight_row_failed(row, -r);
-	else
-		preflight_row_present(row);
+	return r < 0 ? -r : 0;
 }
 
-static void probe_find_vma(struct preflight_probes *p, struct preflight_row *row)
+/* Without their option of the kernel some structs exist, and are empty. */
+static int probe_members(struct preflight_probes *p, const struct preflight_probe *probe,
+			 struct preflight_row *row)
 {
-	probe_function(p, row, "bpf_find_vma");
-}
-
-static void probe_iter_ksym(struct preflight_probes *p, struct preflight_row *row)
-{
-	probe_iterator(p, row, "bpf_iter_ksym");
-}
-
-static void probe_vma_open_coded(struct preflight_probes *p, struct preflight_row *row)
-{
-	probe_function(p, row, "bpf_iter_task_vma_new");
-}
-
-/* Without CONFIG_SCHED_INFO the struct exists, and is empty (include/linux/sched.h). */
-static void probe_sched_info(struct preflight_probes *p, struct preflight_row *row)
-{
-	if (!has_btf(p, row))
-		return;
-	if (preflight_btf_has_members(p->btf, "sched_info"))
-		preflight_row_present(row);
-	else
-		preflight_row_failed(row, ENOTSUP);
-}
-
-static void probe_kernel_rows(struct preflight_probes *p, struct preflight_row *row)
-{
-	if (!has_btf(p, row))
-		return;
-	if (preflight_btf_has_members(p->btf, "orc_entry"))
-		preflight_row_present(row);
-	else
-		preflight_row_failed(row, ENOTSUP);
-}
-
-/* Without CONFIG_SOCK_CGROUP_DATA the struct is empty (include/linux/cgroup-defs.h). */
-static void probe_socket_cgroup(struct preflight_probes *p, struct preflight_row *row)
-{
-	if (!has_btf(p, row))
-		return;
-	if (preflight_btf_has_members(p->btf, "sock_cgroup_data"))
-		preflight_row_present(row);
-	else
-		preflight_row_failed(row, ENOTSUP);
+	return preflight_btf_has_members(p->btf, probe->name) ? 0 : ENOTSUP;
 }
 
 /* Before 72ba14deb40a the tracepoint passed only the number of the process. */
-static void probe_oom_victims(struct preflight_probes *p, struct preflight_row *row)
+static int probe_oom_victims(struct preflight_probes *p, const struct preflight_probe *probe,
+			     struct preflight_row *row)
 {
-	if (!has_btf(p, row))
-		return;
-	if (preflight_btf_takes_pointer(p->btf, "btf_trace_mark_victim", 1))
-		preflight_row_present(row);
-	else
-		preflight_row_failed(row, ENOTSUP);
+	return preflight_btf_takes_pointer(p->btf, probe->name, 1) ? 0 : ENOTSUP;
 }
 
-const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
-	[PREFLIGHT_btf] = probe_btf,
-	[PREFLIGHT_bpf_map] = probe_bpf_map,
-	[PREFLIGHT_ring_buffer] = probe_ring_buffer,
-	[PREFLIGHT_task_storage] = probe_task_storage,
-	[PREFLIGHT_bpffs] = probe_bpffs,
-	[PREFLIGHT_perf_event] = probe_perf_event,
-	[PREFLIGHT_perf_link_pin] = probe_perf_link_pin,
-	[PREFLIGHT_tp_btf] = probe_tp_btf,
-	[PREFLIGHT_iter_task] = probe_iter_task,
-	[PREFLIGHT_find_vma] = probe_find_vma,
-	[PREFLIGHT_iter_ksym] = probe_iter_ksym,
-	[PREFLIGHT_vma_open_coded] = probe_vma_open_coded,
-	[PREFLIGHT_sched_info] = probe_sched_info,
-	[PREFLIGHT_kernel_rows] = probe_kernel_rows,
-	[PREFLIGHT_socket_cgroup] = probe_socket_cgroup,
-	[PREFLIGHT_oom_victims] = probe_oom_victims,
+const struct preflight_probe preflight_kernel_probes[PREFLIGHT_COUNT_] = {
+	[PREFLIGHT_btf] = { probe_btf },
+	[PREFLIGHT_bpf_map] = { probe_bpf_map },
+	[PREFLIGHT_ring_buffer] = { probe_ring_buffer },
+	[PREFLIGHT_task_storage] = { probe_task_storage },
+	[PREFLIGHT_bpffs] = { probe_bpffs },
+	[PREFLIGHT_perf_event] = { probe_perf_event },
+	[PREFLIGHT_perf_link_pin] = { probe_perf_link_pin },
+	[PREFLIGHT_tp_btf] = { probe_tp_btf, "btf_trace_" },
+	[PREFLIGHT_iter_task] = { probe_iterator, "bpf_iter_task" },
+	[PREFLIGHT_find_vma] = { probe_function, "bpf_find_vma" },
+	[PREFLIGHT_iter_ksym] = { probe_iterator, "bpf_iter_ksym" },
+	[PREFLIGHT_vma_open_coded] = { probe_function, "bpf_iter_task_vma_new" },
+	/* CONFIG_SCHED_INFO (include/linux/sched.h) */
+	[PREFLIGHT_sched_info] = { probe_members, "sched_info" },
+	[PREFLIGHT_kernel_rows] = { probe_members, "orc_entry" },
+	/* CONFIG_SOCK_CGROUP_DATA (include/linux/cgroup-defs.h) */
+	[PREFLIGHT_socket_cgroup] = { probe_members, "sock_cgroup_data" },
+	[PREFLIGHT_oom_victims] = { probe_oom_victims, "btf_trace_mark_victim" },
 };

@@ -5,11 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void preflight_row_present(struct preflight_row *row)
-{
-	row->state = PREFLIGHT_PRESENT;
-}
-
 void preflight_row_failed(struct preflight_row *row, int error)
 {
 	bool denied = error == EPERM || error == EACCES;

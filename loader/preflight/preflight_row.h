@@ -24,8 +24,6 @@ struct preflight_row {
 /* Sets the detail, as printf(3) does. */
 #define PREFLIGHT_ROW_SAY(row, ...) snprintf((row)->detail, sizeof((row)->detail), __VA_ARGS__)
 
-void preflight_row_present(struct preflight_row *row);
-
 /*
  * Sets the state after the probe failed with `error` (an errno): missing; or unknown if the process
  * is not root and the error is EPERM or EACCES, which proves nothing.

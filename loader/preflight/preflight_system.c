@@ -29,7 +29,8 @@ static int read_small_file(const char *path, char **ret_text)
 
 /* ---- cgroups and pressure */
 
-static void probe_cgroup2(struct preflight_probes *p, struct preflight_row *row)
+static int probe_cgroup2(struct preflight_probes *p, const struct preflight_probe *probe,
+			 struct preflight_row *row)
 {
 	enum cgroup_mode mode = CGROUP_NONE;
 	char mount[1024];
@@ -37,36 +38,40 @@ static void probe_cgroup2(struct preflight_probes *p, struct preflight_row *row)
 
 	r = cgroupfs_find_here(mount, sizeof(mount), &mode);
 	if (r == 0) {
-		preflight_row_present(row);
 		PREFLIGHT_ROW_SAY(row, "%.200s, %s", mount, cgroupfs_mode_name(mode));
-		return;
+		return 0;
 	}
 	preflight_row_failed(row, -r);
 	if (mode == CGROUP_V1_ONLY)
 		PREFLIGHT_ROW_SAY(row, "only cgroup v1 is mounted");
+	return PREFLIGHT_TOLD;
 }
 
-static void say_hidden(const char *why, struct preflight_row *row)
+/* `why` is NULL if nothing is hidden. */
+static int say_hidden(const char *why, struct preflight_row *row)
 {
-	row->state = why ? PREFLIGHT_MISSING : PREFLIGHT_PRESENT;
-	if (why)
-		PREFLIGHT_ROW_SAY(row, "%s", why);
+	if (!why)
+		return 0;
+	row->state = PREFLIGHT_MISSING;
+	PREFLIGHT_ROW_SAY(row, "%s", why);
+	return PREFLIGHT_TOLD;
 }
 
-static void probe_host_pids(struct preflight_probes *p, struct preflight_row *row)
+static int probe_host_pids(struct preflight_probes *p, const struct preflight_probe *probe,
+			   struct preflight_row *row)
 {
-	say_hidden(namespaces_hide_processes(), row);
+	return say_hidden(namespaces_hide_processes(), row);
 }
 
-static void probe_host_cgroups(struct preflight_probes *p, struct preflight_row *row)
+static int probe_host_cgroups(struct preflight_probes *p, const struct preflight_probe *probe,
+			      struct preflight_row *row)
 {
 	enum cgroup_mode mode = CGROUP_NONE;
 	char mount[1024];
 
 	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
-		say_hidden("no cgroup2 is mounted", row);
-	else
-		say_hidden(namespaces_hide_cgroups(mount), row);
+		return say_hidden("no cgroup2 is mounted", row);
+	return say_hidden(namespaces_hide_cgroups(mount), row);
 }
 
 void preflight_system_explain_proc(const char *mounts, struct preflight_row *row)
@@ -82,20 +87,22 @@ void preflight_system_explain_proc(const char *mounts, struct preflight_row *row
 /*
  * The loader is root, so /proc hides nothing from it: the mount options show the consumer's view.
  */
-static void probe_proc_pids(struct preflight_probes *p, struct preflight_row *row)
+static int probe_proc_pids(struct preflight_probes *p, const struct preflight_probe *probe,
+			   struct preflight_row *row)
 {
 	_cleanup_free_ char *text = NULL;
 	int r = read_small_file("/proc/self/mounts", &text);
 
 	if (r < 0)
-		preflight_row_failed(row, -r);
-	else
-		preflight_system_explain_proc(text, row);
+		return -r;
+	preflight_system_explain_proc(text, row);
+	return PREFLIGHT_TOLD;
 }
 
-static void probe_host_clocks(struct preflight_probes *p, struct preflight_row *row)
+static int probe_host_clocks(struct preflight_probes *p, const struct preflight_probe *probe,
+			     struct preflight_row *row)
 {
-	say_hidden(namespaces_shift_clocks(), row);
+	return say_hidden(namespaces_shift_clocks(), row);
 }
 
 void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
@@ -104,7 +111,7 @@ void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
 	bool off = strncmp(cmdline, "psi=0", 5) == 0 || strstr(cmdline, " psi=0") != NULL;
 
 	if (error == 0) {
-		preflight_row_present(row);
+		row->state = PREFLIGHT_PRESENT;
 		return;
 	}
 	row->state = PREFLIGHT_MISSING;
@@ -130,7 +137,8 @@ static int try_read(const char *path)
 	return -read_small_file(path, &text);
 }
 
-static void probe_psi(struct preflight_probes *p, struct preflight_row *row)
+static int probe_psi(struct preflight_probes *p, const struct preflight_probe *probe,
+		     struct preflight_row *row)
 {
 	_cleanup_free_ char *cmdline = NULL;
 	int error = try_read("/proc/pressure/cpu");
@@ -142,9 +150,11 @@ static void probe_psi(struct preflight_probes *p, struct preflight_row *row)
 				     cmdline ? cmdline : "", row);
 	if (error == 0)
 		PREFLIGHT_ROW_SAY(row, "/proc/pressure");
+	return PREFLIGHT_TOLD;
 }
 
-static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *row)
+static int probe_psi_cgroup(struct preflight_probes *p, const struct preflight_probe *probe,
+			    struct preflight_row *row)
 {
 	enum cgroup_mode mode = CGROUP_NONE;
 	char mount[1024];
@@ -156,14 +166,13 @@ static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *r
 		PREFLIGHT_ROW_SAY(row, mode == CGROUP_V1_ONLY ? "cgroup v1 has no pressure files"
 							      : "no cgroup2");
 		row->how = "mount cgroup2 (see cgroup2)";
-		return;
+		return PREFLIGHT_TOLD;
 	}
 	snprintf(path, sizeof(path), "%s/memory.pressure", mount);
 	error = try_read(path);
 	if (error == 0) {
-		preflight_row_present(row);
 		PREFLIGHT_ROW_SAY(row, "%.200s", path);
-		return;
+		return 0;
 	}
 	preflight_row_failed(row, error);
 	if (error == EOPNOTSUPP) {
@@ -172,11 +181,13 @@ static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *r
 	} else if (try_read("/proc/pressure/memory") != 0) {
 		row->how = "see psi";
 	}
+	return PREFLIGHT_TOLD;
 }
 
 /* ---- restrictions of the kernel */
 
-static void probe_lockdown(struct preflight_probes *p, struct preflight_row *row)
+static int probe_lockdown(struct preflight_probes *p, const struct preflight_probe *probe,
+			  struct preflight_row *row)
 {
 	_cleanup_free_ char *text = NULL;
 	char *mode, *end;
@@ -188,37 +199,36 @@ static void probe_lockdown(struct preflight_probes *p, struct preflight_row *row
 		 * Without securityfs the mode cannot be read. In mode confidentiality tp_btf would
 		 * be missing.
 		 */
-		preflight_row_present(row);
 		PREFLIGHT_ROW_SAY(
 			row,
 			"mode not known (%s); nothing refuses programs that read kernel memory: see tp_btf",
 			strerror(-r));
-		return;
+		return 0;
 	}
 	mode = strchr(text, '[');
 	end = mode ? strchr(mode, ']') : NULL;
 	if (!end) {
 		row->state = PREFLIGHT_UNKNOWN;
 		PREFLIGHT_ROW_SAY(row, "the mode cannot be read");
-		return;
+		return PREFLIGHT_TOLD;
 	}
 	*end = '\0';
 	row->state =
 		strcmp(mode + 1, "confidentiality") == 0 ? PREFLIGHT_MISSING : PREFLIGHT_PRESENT;
 	PREFLIGHT_ROW_SAY(row, "lockdown=%.32s", mode + 1);
+	return PREFLIGHT_TOLD;
 }
 
-static void probe_seccomp(struct preflight_probes *p, struct preflight_row *row)
+static int probe_seccomp(struct preflight_probes *p, const struct preflight_probe *probe,
+			 struct preflight_row *row)
 {
 	uint32_t action = SECCOMP_RET_KILL_PROCESS;
 
-	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
-		preflight_row_failed(row, errno);
-	else
-		preflight_row_present(row);
+	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ? errno : 0;
 }
 
-static void probe_landlock(struct preflight_probes *p, struct preflight_row *row)
+static int probe_landlock(struct preflight_probes *p, const struct preflight_probe *probe,
+			  struct preflight_row *row)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
@@ -227,76 +237,70 @@ static void probe_landlock(struct preflight_probes *p, struct preflight_row *row
 		PREFLIGHT_ROW_SAY(row, errno == EOPNOTSUPP
 					       ? "built in, but not in the kernel's lsm= list"
 					       : "not in this kernel");
-		return;
+		return PREFLIGHT_TOLD;
 	}
-	preflight_row_present(row);
 	PREFLIGHT_ROW_SAY(row, "version %ld", abi);
+	return 0;
 }
 
-static int read_sysctl(const char *path, uint64_t *ret_number)
+/* Probes whether a sysctl, /proc/sys/kernel/NAME, is at least `least`. */
+static int probe_sysctl(const char *name, uint64_t least, struct preflight_row *row)
 {
 	_cleanup_free_ char *text = NULL;
+	uint64_t number = 0;
+	char path[96];
 	int r;
 
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
 	r = read_small_file(path, &text);
+	if (r == 0) {
+		text[strcspn(text, "\n")] = '\0';
+		r = parse_u64(text, 0, UINT32_MAX, &number);
+	}
 	if (r < 0)
-		return r;
-	text[strcspn(text, "\n")] = '\0';
-	return parse_u64(text, 0, UINT32_MAX, ret_number);
+		return -r;
+	row->state = number >= least ? PREFLIGHT_PRESENT : PREFLIGHT_MISSING;
+	PREFLIGHT_ROW_SAY(row, "kernel.%s=%" PRIu64, name, number);
+	return PREFLIGHT_TOLD;
 }
 
-static void probe_unprivileged_bpf(struct preflight_probes *p, struct preflight_row *row)
+static int probe_unprivileged_bpf(struct preflight_probes *p, const struct preflight_probe *probe,
+				  struct preflight_row *row)
 {
-	uint64_t number = 0;
-	int r = read_sysctl("/proc/sys/kernel/unprivileged_bpf_disabled", &number);
-
-	if (r < 0) {
-		preflight_row_failed(row, -r);
-		return;
-	}
-	row->state = number ? PREFLIGHT_PRESENT : PREFLIGHT_MISSING;
-	PREFLIGHT_ROW_SAY(row, "kernel.unprivileged_bpf_disabled=%" PRIu64, number);
+	return probe_sysctl("unprivileged_bpf_disabled", 1, row);
 }
 
-static void probe_stack_depth(struct preflight_probes *p, struct preflight_row *row)
+static int probe_stack_depth(struct preflight_probes *p, const struct preflight_probe *probe,
+			     struct preflight_row *row)
 {
-	uint64_t number = 0;
-	int r = read_sysctl("/proc/sys/kernel/perf_event_max_stack", &number);
-
-	if (r < 0) {
-		preflight_row_failed(row, -r);
-		return;
-	}
-	row->state = number >= STACK_FRAMES ? PREFLIGHT_PRESENT : PREFLIGHT_MISSING;
-	PREFLIGHT_ROW_SAY(row, "kernel.perf_event_max_stack=%" PRIu64, number);
+	return probe_sysctl("perf_event_max_stack", STACK_FRAMES, row);
 }
 
-void preflight_system_capability(int capability, struct preflight_row *row)
+int preflight_system_capability(int capability, struct preflight_row *row)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
 	row->how = "run it as root, or give the unit this capability";
-	if (syscall(SYS_capget, &header, data) < 0) {
-		preflight_row_failed(row, errno);
-		return;
-	}
+	if (syscall(SYS_capget, &header, data) < 0)
+		return errno;
 	row->state = data[capability / 32].permitted & (1u << (capability % 32))
 			     ? PREFLIGHT_PRESENT
 			     : PREFLIGHT_MISSING;
+	return PREFLIGHT_TOLD;
 }
 
-const preflight_call preflight_system_calls[PREFLIGHT_COUNT_] = {
-	[PREFLIGHT_cgroup2] = probe_cgroup2,
-	[PREFLIGHT_host_pids] = probe_host_pids,
-	[PREFLIGHT_host_cgroups] = probe_host_cgroups,
-	[PREFLIGHT_proc_pids] = probe_proc_pids,
-	[PREFLIGHT_host_clocks] = probe_host_clocks,
-	[PREFLIGHT_psi] = probe_psi,
-	[PREFLIGHT_psi_cgroup] = probe_psi_cgroup,
-	[PREFLIGHT_lockdown] = probe_lockdown,
-	[PREFLIGHT_seccomp] = probe_seccomp,
-	[PREFLIGHT_landlock] = probe_landlock,
-	[PREFLIGHT_unprivileged_bpf] = probe_unprivileged_bpf,
-	[PREFLIGHT_stack_depth] = probe_stack_depth,
+const struct preflight_probe preflight_system_probes[PREFLIGHT_COUNT_] = {
+	[PREFLIGHT_cgroup2] = { probe_cgroup2 },
+	[PREFLIGHT_host_pids] = { probe_host_pids },
+	[PREFLIGHT_host_cgroups] = { probe_host_cgroups },
+	[PREFLIGHT_proc_pids] = { probe_proc_pids },
+	[PREFLIGHT_host_clocks] = { probe_host_clocks },
+	[PREFLIGHT_psi] = { probe_psi },
+	[PREFLIGHT_psi_cgroup] = { probe_psi_cgroup },
+	[PREFLIGHT_lockdown] = { probe_lockdown },
+	[PREFLIGHT_seccomp] = { probe_seccomp },
+	[PREFLIGHT_landlock] = { probe_landlock },
+	[PREFLIGHT_unprivileged_bpf] = { probe_unprivileged_bpf },
+	[PREFLIGHT_stack_depth] = { probe_stack_depth },
 };
