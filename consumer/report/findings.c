@@ -128,12 +128,16 @@ static size_t write_list(const struct findings *all, struct jsonw *w)
 	return n;
 }
 
-void findings_write(struct findings *all, struct jsonw *w)
+void findings_sort(struct findings *all)
+{
+	qsort(all->items, all->count, sizeof(*all->items), by_time);
+}
+
+void findings_write(const struct findings *all, struct jsonw *w)
 {
 	uint64_t left_ns = all->time_ns[FINDINGS_WAITING];
 	size_t written;
 
-	qsort(all->items, all->count, sizeof(*all->items), by_time);
 	written = write_list(all, w);
 	if (written < MIN(all->count, (size_t)FINDINGS_MAX))
 		jsonw_u64(w, "findings_more", MIN(all->count, (size_t)FINDINGS_MAX) - written);

@@ -55,11 +55,13 @@ struct findings {
  */
 void findings_add(struct findings *all, const struct finding *f);
 
+/* Sorts the findings: those that explain most first, those without a culprit last. */
+void findings_sort(struct findings *all);
+
 /*
- * Sorts the findings and writes `findings`: those that explain most first, those without a culprit
- * last, as many as fit into half of the line. Also writes `waited_ms` and `unexplained`, which
- * includes the findings that did not fit.
+ * Writes `findings`, sorted ones, as many as fit into half of the line. Also writes `waited_ms` and
+ * `unexplained`, which includes the findings that did not fit.
  */
-void findings_write(struct findings *all, struct jsonw *w);
+void findings_write(const struct findings *all, struct jsonw *w);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "consumer/evidence/locks/lock_waits.h"
@@ -393,41 +394,62 @@ static void find_pids(struct findings_search *s)
 				    &e);
 }
 
-void session_findings_write(const struct session_result *session,
-			    const struct session_digest *summary,
-			    const struct lock_release *releases, const struct lock_name *names,
-			    bool complete, struct jsonw *w)
+/* Searches for all causes. */
+static void find_all(struct findings_search *s)
+{
+	uint64_t length_ns = s->session->stop_ns - s->session->start_ns;
+
+	sum_waiting(s);
+	find_disks_errors(s);
+	if (s->found.time_ns[FINDINGS_WAITING] * 100 >= length_ns * THRESHOLD_WAITED_PCT) {
+		pass_waits(s);
+		find_queue(s);
+		find_deadlock(s);
+		find_locks(s);
+		find_memory(s);
+		find_disks(s);
+		find_sockets_peer(s);
+		find_behind(s);
+		find_halts(s);
+	}
+	find_function(s, find_garbage(s));
+	find_pools_starved(s);
+	find_sockets_clients(s);
+	find_pids(s);
+}
+
+struct findings *session_findings_find(const struct session_result *session,
+				       const struct session_digest *summary,
+				       const struct lock_release *releases,
+				       const struct lock_name *names, bool complete,
+				       bool *ret_unknown)
 {
 	const struct signal *waiting = signals_of_stacks(session->signals, STACKS_WAITING);
 	bool knows = waiting && !waiting->off_reason;
 	struct findings_search s = {
 		.session = session, .summary = summary, .releases = releases, .names = names
 	};
+	struct findings *found;
 
-	if (!knows && !findings_search_accounts(session) && !lock_waits_of(session->signals) &&
-	    !socket_peers_of(session->signals)) {
-		jsonw_string(w, "findings_reason",
-			     "no signal of the session measured how long its threads waited");
-		return;
-	}
+	*ret_unknown = !knows && !findings_search_accounts(session) &&
+		       !lock_waits_of(session->signals) && !socket_peers_of(session->signals);
+	found = *ret_unknown ? NULL : malloc(sizeof(*found));
+	if (!found)
+		return NULL;
 	s.found.certain = complete;
-	sum_waiting(&s);
-	find_disks_errors(&s);
-	if (s.found.time_ns[FINDINGS_WAITING] * 100 >=
-	    (session->stop_ns - session->start_ns) * THRESHOLD_WAITED_PCT) {
-		pass_waits(&s);
-		find_queue(&s);
-		find_deadlock(&s);
-		find_locks(&s);
-		find_memory(&s);
-		find_disks(&s);
-		find_sockets_peer(&s);
-		find_behind(&s);
-		find_halts(&s);
-	}
-	find_function(&s, find_garbage(&s));
-	find_pools_starved(&s);
-	find_sockets_clients(&s);
-	find_pids(&s);
-	findings_write(&s.found, w);
+	find_all(&s);
+	*found = s.found;
+	findings_sort(found);
+	return found;
+}
+
+void session_findings_write(const struct findings *found, bool unknown, struct jsonw *w)
+{
+	if (found)
+		findings_write(found, w);
+	else
+		jsonw_string(w, "findings_reason",
+			     unknown ? "no signal of the session measured how long its threads "
+				       "waited"
+				     : "there was no memory for them");
 }

@@ -9,18 +9,28 @@
 #include <stdbool.h>
 
 #include "consumer/evidence/locks/session_locks.h"
+#include "consumer/report/findings.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/session/session_result.h"
 
 struct jsonw;
 
 /*
- * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` if the waiting time of the
- * session's threads is unknown. `summary` has all stacks. `releases`, `names`: as in
- * session_locks_put. `complete`: the session's verdict.
+ * Finds the causes. `summary` has all stacks. `releases`, `names`: as in session_locks_put.
+ * `complete`: the session's verdict. Returns them sorted, the first one first; NULL without memory,
+ * or if the waiting time of the session's threads is unknown (then sets *ret_unknown). Release with
+ * free.
  */
-void session_findings_write(const struct session_result *s, const struct session_digest *summary,
-			    const struct lock_release *releases, const struct lock_name *names,
-			    bool complete, struct jsonw *w);
+struct findings *session_findings_find(const struct session_result *s,
+				       const struct session_digest *summary,
+				       const struct lock_release *releases,
+				       const struct lock_name *names, bool complete,
+				       bool *ret_unknown);
+
+/*
+ * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` for `found` NULL;
+ * `unknown`: as set by session_findings_find.
+ */
+void session_findings_write(const struct findings *found, bool unknown, struct jsonw *w);
 
 #endif

@@ -127,10 +127,12 @@ static int write_wait(const struct session_digest *s, const struct session_resul
 }
 
 void session_headline_write(const struct session_digest *s, const struct session_result *session,
-			    const char *cause, char *text, size_t space)
+			    const struct finding *first, const char *cause, char *text,
+			    size_t space)
 {
 	const struct signal *running = signals_of_stacks(session->signals, STACKS_RUNNING);
-	int n = cause ? snprintf(text, space, "%s; ", cause) : 0, waited = 0;
+	const char *begin = first ? first->says : cause;
+	int n = begin ? snprintf(text, space, "%s; ", begin) : 0, waited = 0;
 
 	if (n < 0 || (size_t)n >= space)
 		return;
@@ -140,7 +142,9 @@ void session_headline_write(const struct session_digest *s, const struct session
 					    space - (size_t)n);
 	if ((size_t)n >= space)
 		return;
-	if (is_wait(session) || session->reason.kind == TRIGGER_REQUEST)
+	if (first)
+		waited = 0; /* the finding has the waits */
+	else if (is_wait(session) || session->reason.kind == TRIGGER_REQUEST)
 		waited = write_wait(s, session, text + n, space - (size_t)n);
 	n += waited;
 	if ((size_t)n >= space)

@@ -8,14 +8,16 @@
 
 #include <stddef.h>
 
+#include "consumer/report/findings.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/session/session_result.h"
 
 /*
- * Writes the sentence, at most `space` bytes with its NUL. It starts with `cause`; NULL: unknown.
- * `s` must be sorted.
+ * Writes the sentence, at most `space` bytes with its NUL. It starts with the first finding;
+ * without one (NULL) with `cause`, which may be NULL too: unknown. `s` must be sorted.
  */
 void session_headline_write(const struct session_digest *s, const struct session_result *session,
-			    const char *cause, char *text, size_t space);
+			    const struct finding *first, const char *cause, char *text,
+			    size_t space);
 
 #endif

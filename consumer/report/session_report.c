@@ -22,6 +22,7 @@
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/session/line_bytes.h"
 #include "shared/json/jsonw.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -390,8 +391,9 @@ static int by_weight(const void *a, const void *b)
 static void put_end(struct report *r)
 {
 	const struct session_result *s = r->session;
-	char headline[1024], cause[CAUSES_TEXT_BYTES];
-	bool known = session_facts_cause(s, cause), complete;
+	char headline[2048], cause[CAUSES_TEXT_BYTES];
+	bool known = session_facts_cause(s, cause), complete, unknown;
+	_cleanup_free_ struct findings *found = NULL;
 	struct jsonw w;
 	size_t bytes;
 
@@ -401,14 +403,16 @@ static void put_end(struct report *r)
 	session_result_write_pre(s, &w);
 	complete = session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
-	session_headline_write(&r->summary, s, known ? cause : NULL, headline, sizeof(headline));
+	found = session_findings_find(s, &r->summary, r->releases, r->locks, complete, &unknown);
+	session_headline_write(&r->summary, s, found && found->count ? &found->items[0] : NULL,
+			       known ? cause : NULL, headline, sizeof(headline));
 	bytes = strlen(headline);
 	session_locks_headline(s, r->releases, r->locks, headline + bytes,
 			       sizeof(headline) - bytes);
 	if (known)
 		jsonw_string(&w, "cause", cause);
 	jsonw_string(&w, "headline", headline);
-	session_findings_write(s, &r->summary, r->releases, r->locks, complete, &w);
+	session_findings_write(found, unknown, &w);
 	session_waits_write(&r->summary.waits, &w);
 	session_cpu_write(&r->summary.cpu, &w);
 	session_neighbours_write_cpu(s, &w);

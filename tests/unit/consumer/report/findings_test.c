@@ -29,6 +29,7 @@ static json_object *written(struct findings *all)
 
 	jsonw_init(&w, 8192);
 	jsonw_object(&w, NULL);
+	findings_sort(all);
 	findings_write(all, &w);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
@@ -134,6 +135,7 @@ static void test_room(void **state)
 	add(&all, FINDING_PEER, 1000, "peer");
 	jsonw_init(&w, 700);
 	jsonw_object(&w, NULL);
+	findings_sort(&all);
 	findings_write(&all, &w);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);

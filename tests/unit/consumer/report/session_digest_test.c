@@ -303,7 +303,7 @@ static void headline(const struct session_result *s, char *line, size_t space)
 {
 	json_object_put(write_out());
 	memset(line, 'x', space);
-	session_headline_write(&summary, s, NULL, line, space);
+	session_headline_write(&summary, s, NULL, NULL, line, space);
 	assert_non_null(memchr(line, 0, space));
 }
 
@@ -458,7 +458,7 @@ static void test_headline_long(void **state)
 		_cleanup_free_ char *exact = malloc(space);
 
 		assert_non_null(exact);
-		session_headline_write(&summary, &s, NULL, exact, space);
+		session_headline_write(&summary, &s, NULL, NULL, exact, space);
 		assert_non_null(memchr(exact, 0, space));
 	}
 }

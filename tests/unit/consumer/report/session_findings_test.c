@@ -260,8 +260,10 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 	struct lock_waits locks = { .items = &item, .count = 1 };
 	struct session_result *s = new_session();
 	struct session_digest summary;
+	struct findings *found;
 	json_object *end;
 	struct jsonw w;
+	bool unknown;
 	uint64_t ms;
 
 	new_signal(s, SIGNAL_LOCK)->evidence = &locks;
@@ -271,7 +273,9 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 	session_waits_add(&summary.waits, &calm, &wait);
 	jsonw_init(&w, 8192);
 	jsonw_object(&w, NULL);
-	session_findings_write(s, &summary, NULL, NULL, true, &w);
+	found = session_findings_find(s, &summary, NULL, NULL, true, &unknown);
+	session_findings_write(found, unknown, &w);
+	free(found);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
 	end = json_tokener_parse(strndupa(w.data, w.bytes));
