@@ -15,6 +15,7 @@
 #ifndef TROCAR_BPF_WAITS_LOOK_LOCK_H
 #define TROCAR_BPF_WAITS_LOOK_LOCK_H
 
+#include <asm/unistd.h>
 #include <linux/futex.h>
 
 #include "bpf/kernel/kernel_lock.h"

@@ -202,7 +202,7 @@ static void no_holder_where_none_is_known(void **state)
 	assert_int_equal(on.peer_pid, 0);
 }
 
-/* What a process writes into its words, and the values that it passes to futex(2). */
+/* The words that a process writes, and the values that it passes to futex(2). */
 static const struct forgery {
 	uint32_t words[8];
 	uint32_t operation, expected;
@@ -387,9 +387,11 @@ static void the_lock_of_an_address_space(void **state)
 static void sleep_in_kernel(void *unused)
 {
 	/* The parent of vfork(2) sleeps without a signal's effect until the child has ended. */
-	if (vfork() == 0)
+	if (vfork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
+	}
 }
 
 static void *map_beside(void *unused)

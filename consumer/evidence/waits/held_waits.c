@@ -48,7 +48,7 @@ struct ways {
 };
 
 /* Follows the holders from wait `i`, and sets the circle of all waits on the way. */
-static void follow(const struct held_waits *h, struct ways *ways, size_t i)
+static void follow_holders(const struct held_waits *h, struct ways *ways, size_t i)
 {
 	uint32_t way = (uint32_t)i + 1, circle = 0;
 	size_t at = i;
@@ -88,7 +88,7 @@ size_t held_waits_find_cycle(struct held_waits *h,
 	qsort(h->items, h->count, sizeof(*h->items), by_tid);
 	for (size_t i = 0; i < h->count; i++)
 		if (!ways[i].way)
-			follow(h, ways, i);
+			follow_holders(h, ways, i);
 	circle = find_largest(ways, h->count, sums);
 	for (size_t i = 0; i < h->count; i++)
 		h->items[i].deadlocked = circle && ways[i].circle == circle;

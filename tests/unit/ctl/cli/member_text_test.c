@@ -56,7 +56,7 @@ static void test_find(void **state)
 	assert_null(member_text_find(tree.nodes, "comm.x"));
 	assert_null(member_text_find(tree.nodes, "none"));
 	assert_null(member_text_find(NULL, "part"));
-	/* What is no integer counts as none. */
+	/* A member that is no integer counts as none. */
 	assert_int_equal(member_text_number(tree.nodes, "comm"), 0);
 	assert_int_equal(member_text_number(tree.nodes, "share"), 0);
 	assert_int_equal(member_text_number(tree.nodes, "x.y"), 0);
@@ -66,7 +66,7 @@ static void test_places(void **state)
 {
 	reads("", "");
 	reads("{comm} of {waits}, {list}", "a\\x1b of 12, x, y");
-	/* In the unit of the key; a dash for what is not there. */
+	/* In the unit of the key; a dash for a missing one. */
 	reads("{age_ms} {bytes} {wait_ns} {idle}", "4.2 s 4.0 KiB 4200000 yes");
 	reads("{none} {nothing} {part.nothing}", "- - -");
 	reads("{part.deep.n}", "7");
@@ -89,7 +89,7 @@ static void test_alternatives(void **state)
 {
 	reads("{nothing|none|comm}", "a\\x1b");
 	reads("{waits+one+nothing:n}", "13");
-	/* A dash is for what is not there at all; null is a bound that is not known. */
+	/* A dash is for a missing member; null is a bound that is not known. */
 	reads("{nothing|-:n} {waits|-:n}", "- 12");
 	reads("{part.p90|-:bound} {part.p99|-:bound}", "- longer");
 }

@@ -32,7 +32,7 @@ static void test_none(void **state)
 	held_waits_done(&h);
 }
 
-/* The largest of several circles, with what waits for it; the others are not marked. */
+/* The largest of several circles, with the waits for it; the others are not marked. */
 static void test_cycle(void **state)
 {
 	struct held_waits h = { 0 };
