@@ -79,6 +79,13 @@ static bool fits_signal(const struct json_text *signal, const struct select *s, 
 	return fits_text(signal, "oncpu", WHOLE, all) || fits_text(signal, "offcpu", WHOLE, all);
 }
 
+static bool fits_place(const struct select *s, const struct event *event, bool all)
+{
+	return fits_text(&event->rule, s->rule, WHOLE, all) &&
+	       fits_text(&event->host, s->host, WHOLE, all) &&
+	       fits_text(&event->cgroup, s->cgroup, BELOW, all);
+}
+
 /* Returns whether everything except the signal matches. */
 static bool fits_rest(const struct select *s, const struct event *event, bool all)
 {
@@ -86,10 +93,7 @@ static bool fits_rest(const struct select *s, const struct event *event, bool al
 	if (s->has_pid && event->pid != s->pid && (all || event->comm.data))
 		return false;
 	return fits_text(&event->session, s->session, BEGINNING, all) &&
-	       fits_text(&event->rule, s->rule, WHOLE, all) &&
-	       fits_text(&event->host, s->host, WHOLE, all) &&
-	       fits_text(&event->cgroup, s->cgroup, BELOW, all) &&
-	       fits_text(&event->phase, s->phase, WHOLE, all) &&
+	       fits_place(s, event, all) && fits_text(&event->phase, s->phase, WHOLE, all) &&
 	       fits_text(&event->comm, s->comm, WHOLE, all);
 }
 
@@ -107,15 +111,11 @@ bool select_session(const struct select *s, const struct event *event, uint64_t 
 {
 	return time_ns >= s->since_ns && time_ns <= s->until_ns &&
 	       fits_text(&event->session, s->session, BEGINNING, true) &&
-	       fits_text(&event->rule, s->rule, WHOLE, true) &&
-	       fits_text(&event->host, s->host, WHOLE, true) &&
-	       fits_text(&event->cgroup, s->cgroup, BELOW, true);
+	       fits_place(s, event, true);
 }
 
 bool select_other(const struct select *s, const struct event *event, uint64_t time_ns)
 {
 	return !s->session && time_ns >= s->since_ns && time_ns <= s->until_ns &&
-	       fits_text(&event->rule, s->rule, WHOLE, true) &&
-	       fits_text(&event->host, s->host, WHOLE, true) &&
-	       fits_text(&event->cgroup, s->cgroup, BELOW, true);
+	       fits_place(s, event, true);
 }

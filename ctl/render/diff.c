@@ -18,7 +18,7 @@
 #define PER_MILLION	   1e6
 
 struct diff {
-	struct view view;
+	struct view *view;
 	struct tree tree;
 	enum view_columns columns;
 	char *names[TREE_COLUMNS]; /* names of the columns, tame */
@@ -30,7 +30,6 @@ struct diff {
 static void diff_done(struct diff *d)
 {
 	tree_done(&d->tree);
-	view_done(&d->view);
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++)
 		free(d->names[c]);
 }
@@ -38,7 +37,7 @@ static void diff_done(struct diff *d)
 static int name_columns(struct diff *d, const struct input *input)
 {
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++) {
-		const char *name = input->n == 2 ? input->files[c].name : view_phase(&d->view, c);
+		const char *name = input->n == 2 ? input->files[c].name : view_phase(d->view, c);
 
 		d->names[c] = text_tame(name, strlen(name));
 		if (!d->names[c])
@@ -50,11 +49,11 @@ static int name_columns(struct diff *d, const struct input *input)
 /* Scales by the length of each side; if a session has no length, by shares of the total. */
 static void find_scale(struct diff *d)
 {
-	double unit = d->view.unit == VIEW_NS ? PER_SECOND_NS : PER_SECOND_SAMPLES;
+	double unit = d->view->unit == VIEW_NS ? PER_SECOND_NS : PER_SECOND_SAMPLES;
 	const uint64_t *totals = d->tree.nodes[TREE_ROOT].total;
 
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++)
-		d->seconds[c] = view_seconds(&d->view, d->columns, c);
+		d->seconds[c] = view_seconds(d->view, d->columns, c);
 	d->shares = d->seconds[0] <= 0 || d->seconds[1] <= 0;
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++)
 		d->scale[c] = !d->shares  ? unit / d->seconds[c]
@@ -64,8 +63,8 @@ static void find_scale(struct diff *d)
 
 static void say_unit(const struct options *options, const struct diff *d)
 {
-	const char *unit = d->view.unit == VIEW_NS ? "microseconds per second"
-						   : "thousandths of samples per second";
+	const char *unit = d->view->unit == VIEW_NS ? "microseconds per second"
+						    : "thousandths of samples per second";
 
 	if (d->shares)
 		fprintf(options->err,
@@ -93,7 +92,7 @@ static void print_folded(const struct options *options, const struct diff *d)
 
 		if (!node->self[0] && !node->self[1])
 			continue;
-		folded_path(tree, &d->view.labels, i, depth, options->annotate, options->out);
+		folded_path(tree, &d->view->labels, i, depth, options->annotate, options->out);
 		fprintf(options->out, " %" PRIu64 " %" PRIu64 "\n", scale_self(d, node, 0),
 			scale_self(d, node, 1));
 	}
@@ -123,14 +122,14 @@ static void set_panels(const struct diff *d, char *const heads[TREE_COLUMNS], st
 static int print_svg(const struct options *options, const struct diff *d)
 {
 	const char *wish = options->title;
-	_cleanup_free_ char *title = wish ? text_tame(wish, strlen(wish)) : view_title(&d->view);
-	_cleanup_free_ char *subtitle = flamegraph_subtitle(&d->view, d->columns);
-	_cleanup_free_ char *a = flamegraph_head(&d->view, &d->tree, d->columns, 0, d->names[0]);
-	_cleanup_free_ char *b = flamegraph_head(&d->view, &d->tree, d->columns, 1, d->names[1]);
+	_cleanup_free_ char *title = wish ? text_tame(wish, strlen(wish)) : view_title(d->view);
+	_cleanup_free_ char *subtitle = flamegraph_subtitle(d->view, d->columns);
+	_cleanup_free_ char *a = flamegraph_head(d->view, &d->tree, d->columns, 0, d->names[0]);
+	_cleanup_free_ char *b = flamegraph_head(d->view, &d->tree, d->columns, 1, d->names[1]);
 	struct svg svg = {
 		.tree = &d->tree,
-		.labels = &d->view.labels,
-		.unit = d->view.unit,
+		.labels = &d->view->labels,
+		.unit = d->view->unit,
 		.title = title,
 		.subtitle = subtitle,
 		.n_panels = TREE_COLUMNS,
@@ -145,32 +144,35 @@ static int print_svg(const struct options *options, const struct diff *d)
 	return 0;
 }
 
-static int compare_inputs(const struct options *options, struct input *input, struct diff *d)
+static int print_diff(const struct options *options, struct view *view)
 {
-	int r = tree_init(&d->tree, &input->store.budget);
+	_cleanup_(diff_done) struct diff d = {
+		.view = view,
+		.columns = view->input->n == 2 ? VIEW_FILES : VIEW_PHASES,
+	};
+	int r = tree_init(&d.tree, &view->input->store.budget);
 
-	d->columns = input->n == 2 ? VIEW_FILES : VIEW_PHASES;
-	d->view.labels.joined = !options->svg; /* as in folded stacks */
+	view->leaf_states = view->wall;
+	view->labels.joined = !options->svg; /* as in folded stacks */
 	if (r == 0)
-		r = name_columns(d, input);
+		r = name_columns(&d, view->input);
 	if (r == 0)
-		r = view_fill(&d->view, d->columns, &d->tree);
+		r = view_fill(view, d.columns, &d.tree);
 	if (r == 0)
-		r = tree_sort(&d->tree, &d->view.labels);
+		r = tree_sort(&d.tree, &view->labels);
 	if (r < 0)
 		return r;
-	find_scale(d);
+	find_scale(&d);
 	if (options->svg)
-		return print_svg(options, d);
-	say_unit(options, d);
-	print_folded(options, d);
+		return print_svg(options, &d);
+	say_unit(options, &d);
+	print_folded(options, &d);
 	return 0;
 }
 
 int diff_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
-	_cleanup_(diff_done) struct diff diff = { 0 };
 	int r;
 
 	if (options->svg && isatty(fileno(options->out))) {
@@ -179,12 +181,5 @@ int diff_call(const struct options *options, const char *const *arguments)
 		return COMMAND_USAGE;
 	}
 	r = input_read_stacks(options, arguments, true, &input);
-	if (r)
-		return r;
-	r = view_init(&diff.view, options, &input, VIEW_NS);
-	if (r < 0)
-		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
-	diff.view.leaf_states = diff.view.wall;
-	r = compare_inputs(options, &input, &diff);
-	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+	return r ? r : view_print(options, &input, VIEW_NS, print_diff);
 }

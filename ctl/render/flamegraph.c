@@ -201,10 +201,14 @@ int flamegraph_draw(struct view *view, const char *title, bool inverted, FILE *o
 	return r < 0 ? r : draw_panels(title, inverted, view, &tree, out);
 }
 
+static int print_picture(const struct options *options, struct view *view)
+{
+	return flamegraph_draw(view, options->title, options->inverted, options->out);
+}
+
 int flamegraph_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
-	_cleanup_(view_done) struct view view = { 0 };
 	int r;
 
 	if (isatty(fileno(options->out))) {
@@ -213,11 +217,5 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 		return COMMAND_USAGE;
 	}
 	r = input_read_stacks(options, arguments, false, &input);
-	if (r)
-		return r;
-	r = view_init(&view, options, &input, VIEW_NS);
-	if (r < 0)
-		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
-	r = flamegraph_draw(&view, options->title, options->inverted, options->out);
-	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+	return r ? r : view_print(options, &input, VIEW_NS, print_picture);
 }

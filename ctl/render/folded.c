@@ -82,20 +82,17 @@ static void choose_unit(const struct options *options, struct view *view)
 	      options->err);
 }
 
+static int print_folded(const struct options *options, struct view *view)
+{
+	view->leaf_states = view->wall;
+	choose_unit(options, view);
+	return folded_view(options, view);
+}
+
 int folded_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
-	_cleanup_(view_done) struct view view = { 0 };
 	int r = input_read_stacks(options, arguments, false, &input);
 
-	if (r)
-		return r;
-	r = view_init(&view, options, &input, VIEW_COUNT);
-	if (r == -EINVAL)
-		return COMMAND_USAGE;
-	view.leaf_states = view.wall;
-	choose_unit(options, &view);
-	if (r == 0)
-		r = folded_view(options, &view);
-	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+	return r ? r : view_print(options, &input, VIEW_COUNT, print_folded);
 }

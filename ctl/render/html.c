@@ -204,6 +204,7 @@ static int write_page(const struct options *options, struct view *view)
 	FILE *to = title ? open_memstream(&page, &bytes) : NULL;
 	int r;
 
+	view->n_by = 0;
 	if (!to)
 		return -ENOMEM;
 	put_head(title, options->title, to);
@@ -219,7 +220,6 @@ static int write_page(const struct options *options, struct view *view)
 int html_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
-	_cleanup_(view_done) struct view view = { 0 };
 	int r;
 
 	if (isatty(fileno(options->out))) {
@@ -231,11 +231,5 @@ int html_call(const struct options *options, const char *const *arguments)
 	/* A session may have no stacks. Unselected stacks are reported as missing. */
 	if (r == 0 && input.reader.unselected)
 		r = input_need_stacks(options, &input);
-	if (r)
-		return r;
-	r = view_init(&view, options, &input, VIEW_NS);
-	view.n_by = 0;
-	if (r == 0)
-		r = write_page(options, &view);
-	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+	return r ? r : view_print(options, &input, VIEW_NS, write_page);
 }

@@ -478,10 +478,14 @@ int pprof_write(struct view *view, FILE *out)
 	return r < 0 ? r : end;
 }
 
+static int print_profile(const struct options *options, struct view *view)
+{
+	return pprof_write(view, options->out);
+}
+
 int pprof_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
-	_cleanup_(view_done) struct view view = { 0 };
 	int r;
 
 	if (isatty(fileno(options->out))) {
@@ -489,10 +493,5 @@ int pprof_call(const struct options *options, const char *const *arguments)
 		return COMMAND_USAGE;
 	}
 	r = input_read_stacks(options, arguments, false, &input);
-	if (r)
-		return r;
-	r = view_init(&view, options, &input, VIEW_NS);
-	if (r == 0)
-		r = pprof_write(&view, options->out);
-	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+	return r ? r : view_print(options, &input, VIEW_NS, print_profile);
 }

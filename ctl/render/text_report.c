@@ -180,19 +180,19 @@ int text_report_write_one(struct view *view, uint32_t session, uint64_t top, FIL
 	return print_session(&report, session);
 }
 
+static int print_report(const struct options *options, struct view *view)
+{
+	int r = text_report_write(view, options->top, options->out);
+
+	if (r == 0)
+		input_say_left(options, view->input);
+	return r;
+}
+
 int text_report_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { 0 };
-	_cleanup_(view_done) struct view view = { 0 };
-	int r;
+	int r = input_read_sessions(options, arguments, &input);
 
-	r = input_read_sessions(options, arguments, &input);
-	if (r)
-		return r;
-	r = view_init(&view, options, &input, VIEW_NS);
-	if (r == 0)
-		r = text_report_write(&view, options->top, options->out);
-	if (r == 0)
-		input_say_left(options, &input);
-	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+	return r ? r : view_print(options, &input, VIEW_NS, print_report);
 }

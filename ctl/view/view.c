@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -96,6 +97,19 @@ static unsigned int count_rules(const struct store *s, unsigned int file)
 		n++;
 	}
 	return n;
+}
+
+int view_print(const struct options *options, struct input *input, enum view_unit unit,
+	       int (*print)(const struct options *options, struct view *view))
+{
+	_cleanup_(view_done) struct view view = { 0 };
+	int r = view_init(&view, options, input, unit);
+
+	if (r == -EINVAL)
+		return COMMAND_USAGE;
+	if (r == 0)
+		r = print(options, &view);
+	return r < 0 ? input_fail(options, input, r) : input_status(input);
 }
 
 bool view_rates_differ(const struct view *v)

@@ -46,6 +46,13 @@ int view_init(struct view *v, const struct options *options, struct input *input
 void view_done(struct view *v);
 
 /*
+ * Makes the view of an input that was read, and prints it: `print` returns 0, or an error of
+ * input_fail. Returns enum command_exit.
+ */
+int view_print(const struct options *options, struct input *input, enum view_unit unit,
+	       int (*print)(const struct options *options, struct view *view));
+
+/*
  * Returns whether samples stand for different times, as samples of the recorder, of a session and
  * off-CPU samples do: then their number has no meaning.
  */
