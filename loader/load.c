@@ -10,7 +10,6 @@
 
 #include "loader/accounts.h"
 #include "loader/bpffs/bpfdir.h"
-#include "loader/bpffs/pin_abi.h"
 #include "loader/bpffs/pin_set.h"
 #include "loader/exit_status.h"
 #include "loader/kernelset.h"
@@ -182,7 +181,7 @@ static int look_for_set(const struct load *l, bool *ret_loaded)
 	struct abi_header h;
 	int r;
 
-	r = pin_abi_read(l->o->bpf_dir, &h);
+	r = pin_set_abi(l->o->bpf_dir, &h);
 	if (r == -ENOENT) {
 		*ret_loaded = false;
 		return 0;

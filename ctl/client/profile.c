@@ -18,7 +18,6 @@
 #include "ctl/client/calls.h"
 #include "ctl/client/own_agent.h"
 #include "ctl/client/profile_command.h"
-#include "ctl/client/profile_words.h"
 #include "ctl/client/subscription.h"
 #include "ctl/client/unit_cgroup.h"
 #include "ctl/events/reader.h"
@@ -492,7 +491,7 @@ int profile_call(const struct options *options, const char *const *arguments)
 	options = &unit.options;
 	if (options->cgroup || !arguments[0] || is_number(arguments[0]))
 		return capture_pid_or_cgroup(options, arguments);
-	if (!profile_words_command(options, arguments))
+	if (!profile_command_given(options, arguments))
 		return COMMAND_USAGE;
 	return check_form(options) < 0 ? COMMAND_USAGE
 				       : profile_command_run(options, arguments, capture_cgroup);

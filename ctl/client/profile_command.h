@@ -10,6 +10,13 @@
 #include "ctl/cli/options.h"
 
 /*
+ * Returns whether the words of a command (NULL ends them) were given after "--". If not, the first
+ * one may be a process name instead of a PID: prints the right form on options->err, which is the
+ * PID of the process with this name, or the "--".
+ */
+bool profile_command_given(const struct options *options, const char *const *arguments);
+
+/*
  * Captures `cgroup` (a path below the cgroup2 mount), in which the file `program` will run, until
  * SIGTERM, and prints the result; writes a byte to `started_fd` once the session runs. Returns enum
  * command_exit.

@@ -71,13 +71,6 @@ void section_share(struct text_table *table, uint64_t part, uint64_t whole)
 		text_table_add(table, NULL);
 }
 
-char *section_count(unsigned long long n, const char *one, const char *many)
-{
-	char *text = NULL;
-
-	return asprintf(&text, "%llu %s", n, n == 1 ? one : many) < 0 ? NULL : text;
-}
-
 /*
  * Draws full blocks for whole columns, then one block for the remaining eighths (U+2588 to U+258F).
  */

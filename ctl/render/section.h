@@ -39,9 +39,6 @@ void section_more(FILE *out, uint64_t all, uint64_t n);
 /* Adds a cell with the share of `part`, or "-" if `whole` is 0. */
 void section_share(struct text_table *table, uint64_t part, uint64_t whole);
 
-/* Returns a new text "12 samples", or "1 sample". NULL: no memory. */
-char *section_count(unsigned long long n, const char *one, const char *many);
-
 /*
  * Returns a new bar for `share` (0 to 1) of `columns` columns, with at least a mark if the share is
  * above 0; "" where no bar is needed, because the number is next to it. NULL: no memory.

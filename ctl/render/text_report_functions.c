@@ -106,7 +106,6 @@ int text_report_functions(struct view *view, const struct tree *tree,
 	unsigned int columns = terminal_get()->is_one ? 7 : 6;
 	_cleanup_(text_table_done) struct text_table table;
 	_cleanup_(hot_done) struct hot hot = { 0 };
-	_cleanup_free_ char *n = section_count(samples->count[DURING], "sample", "samples");
 	uint32_t n_own = 0; /* functions that only called others are in the paths */
 	struct rates rates;
 	int r;
@@ -125,9 +124,10 @@ int text_report_functions(struct view *view, const struct tree *tree,
 	for (uint32_t i = 0; i < n_own && i < top; i++)
 		add_function(view, &table, &tree->nodes[TREE_ROOT], &hot.functions[i], &rates);
 	section_head(out, "functions",
-		     "%s during, %" PRIu64
+		     "%" PRIu64 " sample%s during, %" PRIu64
 		     " %s; the busiest first, with the kernel's work for them",
-		     n ? n : "-", samples->count[EARLIER], view_phase(view, EARLIER));
+		     samples->count[DURING], text_s(samples->count[DURING]),
+		     samples->count[EARLIER], view_phase(view, EARLIER));
 	if (samples->count[DURING] < TEXT_REPORT_FEW_SAMPLES)
 		fprintf(out, "  fewer than %d samples during: the percentages are rough\n",
 			TEXT_REPORT_FEW_SAMPLES);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/symbolize/members.h"
+#include "ctl/events/event.h"
 #include "shared/json/jsonw.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -20,6 +20,35 @@ static const char *const named_anew[] = { "fn", "raw", "why", NULL };
 static const char *const placed_anew[] = { "source", "inlined", "inlined_omitted", NULL };
 static const char *const both_anew[] = { "fn", "raw", "why", "source", "inlined", "inlined_omitted",
 					 NULL };
+
+static bool is_one_of(const struct json_text *key, const char *const *words)
+{
+	for (; *words; words++)
+		if (event_is(key, *words))
+			return true;
+	return false;
+}
+
+/*
+ * Copies the members of the object in `text`, which was parsed without a fault before, to the
+ * current place of `w`, except members with a key in `without` (NULL ends it). 0 or -EBADMSG.
+ */
+static int copy_members(const char *text, size_t bytes, const char *const *without, struct jsonw *w)
+{
+	struct json_text key;
+	struct json_reader json;
+
+	json_reader_init(&json, text, bytes, JSON_READER_NESTING);
+	json_reader_object(&json);
+	while (json_reader_key(&json, &key)) {
+		const char *start = key.data - 1; /* its quote */
+
+		json_reader_skip(&json);
+		if (!json.fault && !is_one_of(&key, without))
+			jsonw_raw(w, NULL, start, (size_t)(json.at - start));
+	}
+	return json.fault ? -EBADMSG : 0;
+}
 
 void stack_lines_init(struct stack_lines *l)
 {
@@ -82,10 +111,10 @@ int stack_lines_begin(struct stack_lines *l, const struct event *event, const ch
 	l->parts = MAX(event->parts, (uint64_t)1);
 	l->count = event->count;
 	jsonw_object(&l->first, NULL);
-	r = members_copy(line, bytes, not_first, &l->first);
+	r = copy_members(line, bytes, not_first, &l->first);
 	jsonw_object(&l->later, NULL);
 	if (r == 0)
-		r = members_copy(line, bytes, not_later, &l->later);
+		r = copy_members(line, bytes, not_later, &l->later);
 	jsonw_array(&l->frames, NULL);
 	if (r == 0)
 		r = jsonw_end(&l->first);
@@ -120,7 +149,7 @@ int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, co
 		jsonw_object(w, NULL);
 		if (found->name)
 			jsonw_raw(w, NULL, found->name, found->name_bytes);
-		r = members_copy(text, bytes,
+		r = copy_members(text, bytes,
 				 !found->source ? named_anew
 				 : found->name	? both_anew
 						: placed_anew,

@@ -252,3 +252,25 @@ bool pin_set_is_empty(const char *dir)
 			return false;
 	return true;
 }
+
+int pin_set_abi(const char *dir, struct abi_header *ret_header)
+{
+	struct abi_header header = { 0 };
+	_cleanup_close_ int fd = -1;
+	struct bpf_map_info info = { 0 };
+	__u32 bytes = sizeof(info), zero = 0;
+	char path[BPFDIR_PATH_BYTES + sizeof("/abi")];
+
+	snprintf(path, sizeof(path), "%s/abi", dir);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return -errno;
+	if (bpf_obj_get_info_by_fd(fd, &info, &bytes) < 0)
+		return -errno;
+	if (info.value_size != sizeof(header)) /* the header of another version */
+		return -EPROTO;
+	if (bpf_map_lookup_elem(fd, &zero, &header) < 0)
+		return -errno;
+	*ret_header = header;
+	return 0;
+}

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "shared/abi/abi.h"
+
 #define PIN_SET_NEW "new" /* bpffs allows no dot in a name */
 
 /* Makes `dir`/new, empty, for root alone. 0 or -errno. */
@@ -35,5 +37,12 @@ int pin_set_remove(const char *dir, unsigned int *ret_removed);
 
 /* Returns whether the bpffs `dir` holds nothing but the kernel's own files of each bpffs. */
 bool pin_set_is_empty(const char *dir);
+
+/*
+ * Reads the header of the set that is pinned in `dir`, its pin `abi`. -ENOENT: no set is pinned;
+ * -EPROTO: the header has another size, so another version pinned it; else the error of bpf(2).
+ * Needs CAP_BPF before Linux 6.1.
+ */
+int pin_set_abi(const char *dir, struct abi_header *ret_header);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "loader/bpffs/bpfdir.h"
-#include "loader/bpffs/pin_abi.h"
+#include "loader/bpffs/pin_set.h"
 #include "shared/abi/abi_hash.h"
 #include "shared/rules/rules.h"
 #include "shared/tools/cleanup.h"
@@ -112,7 +112,7 @@ int broker_tables_open(const char *dir, struct broker_tables *ret_tables)
 	struct abi_header abi;
 	int r;
 
-	r = pin_abi_read(dir, &abi);
+	r = pin_set_abi(dir, &abi);
 	if (r < 0)
 		return r;
 	if (abi.magic != ABI_MAGIC || abi.version != ABI_VERSION || abi.hash != ABI_HASH)

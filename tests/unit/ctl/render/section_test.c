@@ -55,17 +55,6 @@ static void test_head(void **state)
 	assert_string_equal(text, "\nlocks: 3 of them\n\nnothing: \n\n\x1b[1mdisks\x1b[m: two\n");
 }
 
-static void test_count(void **state)
-{
-	_cleanup_free_ char *none = section_count(0, "sample", "samples"),
-			    *one = section_count(1, "sample", "samples"),
-			    *many = section_count(12, "sample", "samples");
-
-	assert_string_equal(none, "0 samples");
-	assert_string_equal(one, "1 sample");
-	assert_string_equal(many, "12 samples");
-}
-
 static void names(const char *json, const char *wanted)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
@@ -99,7 +88,6 @@ UNIT_TESTS(section)
 	const struct CMUnitTest tests[] = {
 		TEST(bar),
 		TEST(head),
-		TEST(count),
 		TEST(neighbour),
 	};
 
