@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prints what an operator asks first: the headline, whether to trust it, the symptom. */
+/* Prints the first answers for an operator: the headline, the quality, the symptom. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -20,7 +20,7 @@ struct preflight_probe {
 	/* Returns 0: present; an errno for preflight_row_failed; or PREFLIGHT_TOLD. */
 	int (*call)(struct preflight_probes *p, const struct preflight_probe *probe,
 		    struct preflight_row *row);
-	const char *name; /* what it looks for in the kernel's BTF; NULL: it needs no BTF */
+	const char *name; /* of a type or function in the kernel's BTF; NULL: it needs no BTF */
 };
 
 /* Probes by enum preflight_id; .call is NULL for a row of another file. */

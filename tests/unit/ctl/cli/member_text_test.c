@@ -56,7 +56,7 @@ static void test_find(void **state)
 	assert_null(member_text_find(tree.nodes, "comm.x"));
 	assert_null(member_text_find(tree.nodes, "none"));
 	assert_null(member_text_find(NULL, "part"));
-	/* A member that is no integer counts as none. */
+	/* Another value than an integer counts as none. */
 	assert_int_equal(member_text_number(tree.nodes, "comm"), 0);
 	assert_int_equal(member_text_number(tree.nodes, "share"), 0);
 	assert_int_equal(member_text_number(tree.nodes, "x.y"), 0);
@@ -66,7 +66,7 @@ static void test_places(void **state)
 {
 	reads("", "");
 	reads("{comm} of {waits}, {list}", "a\\x1b of 12, x, y");
-	/* In the unit of the key; a dash for a missing one. */
+	/* In the unit of the key; a dash for a missing member. */
 	reads("{age_ms} {bytes} {wait_ns} {idle}", "4.2 s 4.0 KiB 4200000 yes");
 	reads("{none} {nothing} {part.nothing}", "- - -");
 	reads("{part.deep.n}", "7");
