@@ -126,12 +126,18 @@ static int write_wait(const struct session_digest *s, const struct session_resul
 	return snprintf(text, space, "; the waits are not in these stacks, which are of CPU time");
 }
 
+/* Whether the beginning names the place where threads waited (findings_search_say_place). */
+static bool has_place(const char *begin)
+{
+	return begin && strstr(begin, "% of it in ");
+}
+
 void session_headline_write(const struct session_digest *s, const struct session_result *session,
 			    const struct finding *first, const char *cause, char *text,
 			    size_t space)
 {
 	const struct signal *running = signals_of_stacks(session->signals, STACKS_RUNNING);
-	const char *begin = first ? first->says : cause;
+	const char *begin = cause ? cause : first ? first->says : NULL;
 	int n = begin ? snprintf(text, space, "%s; ", begin) : 0, waited = 0;
 
 	if (n < 0 || (size_t)n >= space)
@@ -142,9 +148,7 @@ void session_headline_write(const struct session_digest *s, const struct session
 					    space - (size_t)n);
 	if ((size_t)n >= space)
 		return;
-	if (first)
-		waited = 0; /* the finding has the waits */
-	else if (is_wait(session) || session->reason.kind == TRIGGER_REQUEST)
+	if (!has_place(begin) && (is_wait(session) || session->reason.kind == TRIGGER_REQUEST))
 		waited = write_wait(s, session, text + n, space - (size_t)n);
 	n += waited;
 	if ((size_t)n >= space)

@@ -13,8 +13,8 @@
 #include "consumer/session/session_result.h"
 
 /*
- * Writes the sentence, at most `space` bytes with its NUL. It starts with the first finding;
- * without one (NULL) with `cause`, which may be NULL too: unknown. `s` must be sorted.
+ * Writes the sentence, at most `space` bytes with its NUL. It starts with `cause`; NULL: unknown,
+ * and it starts with the first finding, if there is one (not NULL). `s` must be sorted.
  */
 void session_headline_write(const struct session_digest *s, const struct session_result *session,
 			    const struct finding *first, const char *cause, char *text,

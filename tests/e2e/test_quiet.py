@@ -67,7 +67,7 @@ def test_quiet_on_a_lock(t):
     end = agent.wait("session.end", session=start["session"])
     check(f"{group.path} used {int(said['share_pct'])} % of its usual CPU time in " in end["headline"],
           end["headline"])
-    check("; its threads waited " in end["headline"] and " ms for a lock, " in end["headline"] and
+    check("its threads waited " in end["headline"] and " s for locks, " in end["headline"] and
           " of it in handle_request" in end["headline"], end["headline"])
     before = [s for s in agent.stacks(start["session"]) if s["phase"] == "before"]
     check(any(f["fn"] == "compute_checkout" for s in before for f in s["frames"]), "no calm time in the recorder")

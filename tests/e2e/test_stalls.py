@@ -98,7 +98,7 @@ def test_lock_convoy(t):
         postgres.session("BEGIN; UPDATE stock SET pieces = pieces - 1 WHERE item = 1; SELECT pg_sleep(0.3); COMMIT;\n" * 99)
     told = Told(t, agent, ask(agent, service, "checkout takes 1 s"),
                 "PostgreSQL: three sessions update one row")
-    told.check_said(r"its threads waited \d+ ms for a lock, \d+ ms of it in ProcSleep \(called by LockAcquireExtended, ")
+    told.check_said(r"its threads waited \d+\.\d s for locks, \d+ % of it in ProcSleep \(called by LockAcquireExtended, ")
     told.check_listed(r"s +\d+ +lock +ProcSleep < LockAcquireExtended < ")
     told.check_finding("lock_wait")
     check(any(f["fn"] == "pg_sleep" for s in told.stacks for f in s["frames"]), "who holds the lock is in no stack")

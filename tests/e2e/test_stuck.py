@@ -37,7 +37,7 @@ def test_stuck_on_a_lock(t):
     end = agent.wait("session.end", session=start["session"], seconds=15)
     check(f"{group.path} has {said['threads']} of its {said['of_threads']} threads in one wait (lock) for " in end["headline"],
           end["headline"])
-    check(" ms for a lock, " in end["headline"] and " of it in handle_request" in end["headline"], end["headline"])
+    check(" s for locks, " in end["headline"] and " of it in handle_request" in end["headline"], end["headline"])
     stacks = [s for s in agent.stacks(start["session"], "offcpu") if "count" in s and s.get("wait") == "lock"]
     check({"onset", "during"} <= {s["phase"] for s in stacks}, {s["phase"] for s in stacks})
     # One session of one stall.
