@@ -387,8 +387,9 @@ static int put_session(struct profile *p)
 	if (r < 0)
 		return r;
 	put_number(p, PROFILE_TIME, time_ns);
-	put_number(p, PROFILE_DURATION,
-		   (uint64_t)(view_seconds(p->view, VIEW_ALL, 0) * (double)NSEC_PER_SEC));
+	put_number(
+		p, PROFILE_DURATION,
+		(uint64_t)MIN(view_seconds(p->view, VIEW_ALL, 0) * (double)NSEC_PER_SEC, 0x1p62));
 	put_number(p, PROFILE_PERIOD, hz ? NSEC_PER_SEC / hz : 0);
 	put_number(p, PROFILE_COMMENT, comment);
 	return 0;

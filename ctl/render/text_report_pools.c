@@ -87,11 +87,12 @@ static void put_bar(const struct json_node *line, FILE *out)
 
 	read_times(line, &t);
 	for (int i = 0; i < PARTS; i++) {
-		unsigned int until;
+		unsigned int until = 0;
 
 		sum += (double)t.ns[i];
-		until = t.wall_ns ? (unsigned int)(sum / (double)t.wall_ns * columns + 0.5) : 0;
-		until = MIN(until, columns);
+		if (t.wall_ns)
+			until = (unsigned int)MIN(sum / (double)t.wall_ns * columns + 0.5,
+						  (double)columns);
 		if (at >= until)
 			continue;
 		fputs(begin_style(i), out);

@@ -124,7 +124,8 @@ int text_report_tasks(const struct view *view, FILE *out)
 	r = add_tasks(&tasks, view);
 	if (r < 0)
 		return r;
-	qsort(tasks.sums, tasks.pool.count, sizeof(*tasks.sums), compare_tasks);
+	if (tasks.pool.count)
+		qsort(tasks.sums, tasks.pool.count, sizeof(*tasks.sums), compare_tasks);
 	text_table_words(&table, heads, ARRAY_SIZE(heads));
 	for (uint32_t i = 0; i < tasks.pool.count && i < TASKS_TOP; i++)
 		add_row(&table, &view->input->store, &tasks, &tasks.sums[i]);
