@@ -35,8 +35,9 @@ static const char device[] =
 
 /* "  also on vda: /batch.slice, 61 % of the disk's time, 3.0 GiB in 3000 requests" */
 static const char neighbour[] =
-	"[service_ms?[others?  and {others:n} more cgroup{others:s}: ][!others?  also on {device}: " SECTIONS_NEIGHBOUR
-	", {share:share} of the disk's time, ]{bytes:bytes} in {requests:n} request{requests:s}\n]";
+	"[service_ms?[others?  and {others:n} more cgroup{others:s}: ]"
+	"[!others?  also on {device}: " SECTIONS_NEIGHBOUR ", {share:share} of the disk's time, ]"
+	"{bytes:bytes} in {requests:n} request{requests:s}\n]";
 
 /*
  * Returns whether one of the first `n` lines is of the same disk, such as the line of its reads

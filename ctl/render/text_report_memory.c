@@ -61,9 +61,10 @@ static const struct section_table table = {
 
 /* "  other cgroups: /batch.slice, 812 ms in 90 events, 3.0 GiB reclaimed" */
 static const char neighbour[] =
-	"[stretches?[others?  and {others:n} more cgroup{others:s}: ][!others?  other cgroups: " SECTIONS_NEIGHBOUR
-	", ]{direct_ms+limit_ms+compaction_ms+throttle_ms:n} ms in {stretches:n} "
-	"event{stretches:s}, {reclaimed_bytes:bytes} reclaimed\n]";
+	"[stretches?[others?  and {others:n} more cgroup{others:s}: ]"
+	"[!others?  other cgroups: " SECTIONS_NEIGHBOUR ", ]"
+	"{direct_ms+limit_ms+compaction_ms+throttle_ms:n} ms in {stretches:n} event{stretches:s}, "
+	"{reclaimed_bytes:bytes} reclaimed\n]";
 
 void text_report_memory(struct session_lines *s)
 {
