@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static struct block_reading read_maps(struct fuzz_input *in)
 {
-	static const struct slot_owner owner = { fuzz_is_own, NULL };
 	struct block_reading r = { .n_sums = fuzz_number(in, ELEMENTS),
 				   .n_open = fuzz_number(in, ELEMENTS) };
 
@@ -44,6 +43,7 @@ static void check_requests(const struct block_requests *all)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+	static const struct slot_owner owner = { fuzz_is_own, NULL };
 	struct fuzz_input in = { data, bytes };
 	struct block_reading before = read_maps(&in), now = read_maps(&in);
 	struct block_requests all;

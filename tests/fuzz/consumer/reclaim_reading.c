@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static struct reclaim_reading read_maps(struct fuzz_input *in)
 {
-	static const struct slot_owner owner = { fuzz_is_own, NULL };
 	struct reclaim_reading r = { .n_sums = fuzz_number(in, ELEMENTS),
 				     .n_open = fuzz_number(in, ELEMENTS) };
 
@@ -50,6 +49,7 @@ static void check_times(const struct reclaim_times *all)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+	static const struct slot_owner owner = { fuzz_is_own, NULL };
 	struct fuzz_input in = { data, bytes };
 	struct reclaim_reading before = read_maps(&in), now = read_maps(&in);
 	struct reclaim_times all;
