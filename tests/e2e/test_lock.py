@@ -108,10 +108,10 @@ def test_deadlock(t):
         time.sleep(0.5)
         asked = agent.call("session.start", {"rule": "locks", "during_ms": 1500})["session"]
         end = agent.wait("session.end", session=asked, seconds=15)
-    threads = {}
-    for tid in os.listdir(f"/proc/{worker.pid}/task"):
-        with open(f"/proc/{worker.pid}/task/{tid}/comm", encoding="ascii") as stream:
-            threads.setdefault(stream.read().strip(), []).append(int(tid))
+        threads = {}
+        for tid in os.listdir(f"/proc/{worker.pid}/task"):
+            with open(f"/proc/{worker.pid}/task/{tid}/comm", encoding="ascii") as stream:
+                threads.setdefault(stream.read().strip(), []).append(int(tid))
     stacks = {(stack["comm"], stack["on"]["what"]): stack["on"] for stack in agent.find("stack", session=asked)
               if "on" in stack}
     for comm, holder in (("transfer", "audit"), ("audit", "transfer"), ("queued", "transfer")):
