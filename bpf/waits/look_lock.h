@@ -23,8 +23,12 @@
 #include "bpf/watch/scope.h"
 
 /* Values that a waiter expects in the word of a lock. */
-#define LOCK_HAS_WAITERS  2u /* glibc, Go and Rust: locked, and a thread waits */
-#define RWLOCK_IN_WRITING 3u /* glibc: a writer holds it, and a thread waits */
+#define LOCK_HAS_WAITERS  2u  /* glibc, Go and Rust: locked, and a thread waits */
+#define RWLOCK_IN_WRITING 3u  /* glibc: a writer holds it, and a thread waits */
+#define LOCK_WITHOUT_ID	  16u /* musl, FUTEX_WAITERS left out: held, and the holder is not stored */
+
+/* A futex this close above the stack pointer is in the frame of a waiting function (musl). */
+#define WAITER_BYTES 1024
 
 /* Offsets from the word of a glibc mutex. */
 #define MUTEX_OWNER 8
@@ -36,8 +40,12 @@
 #define RWLOCK_FROM_PHASE   16
 #define RWLOCK_FROM_WRITERS 12
 
-#define LOOK_LOCK_WAITERS 512 /* waiters of a kernel lock that are compared */
-#define LOOK_FILE_LOCKS	  64  /* locks of a file that are examined */
+/*
+ * Waiters of a kernel lock that are compared. A thousand threads that wait for one lock are one
+ * part of a sampling pass.
+ */
+#define LOOK_LOCK_WAITERS 64
+#define LOOK_FILE_LOCKS	  64 /* locks of a file that are examined */
 
 #define CALL_FLOCK __NR_flock
 
@@ -77,15 +85,28 @@ static __always_inline bool set_thread(struct looker *l, __u32 number)
 	return true;
 }
 
-/* Sets the holder of a glibc mutex, whose other words must look like one. */
-static __always_inline void set_mutex_holder(struct looker *l, __u64 address)
+/* Sets the holder of a glibc mutex, whose other words must look like one. Returns whether it is. */
+static __always_inline bool set_mutex_holder(struct looker *l, __u64 address)
 {
 	__u32 owner = fetch_word(l, address + MUTEX_OWNER);
 	__u32 users = fetch_word(l, address + MUTEX_USERS);
 
-	if (users && users <= FUTEX_TID_MASK &&
-	    !(fetch_word(l, address + MUTEX_KIND) & ~MUTEX_KINDS))
-		set_thread(l, owner);
+	return users && users <= FUTEX_TID_MASK &&
+	       !(fetch_word(l, address + MUTEX_KIND) & ~MUTEX_KINDS) && set_thread(l, owner);
+}
+
+/*
+ * Returns the kind of a futex at which threads wait with LOCK_HAS_WAITERS. It is that of a
+ * condition variable of musl if it is in the waiting function's own frame. With FUTEX_WAIT_BITSET
+ * it may be a lock (Rust, readers of a glibc rwlock) or a counter: not known.
+ */
+static __always_inline __u8 kind_of_waiters(struct looker *l, __u64 address, __u32 command)
+{
+	if (command != FUTEX_WAIT)
+		return LOOK_LOCK_UNKNOWN;
+	if (set_mutex_holder(l, address))
+		return LOOK_LOCK_MUTEX;
+	return address - l->user_stack < WAITER_BYTES ? LOOK_LOCK_EVENT : LOOK_LOCK_MUTEX;
 }
 
 /*
@@ -110,13 +131,13 @@ __noinline int look_at_lock(__u64 address, __u32 operation, __u32 expected)
 		set_thread(l, fetch_word(l, address));
 	} else if (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET) {
 		return 0;
+	} else if (expected == (FUTEX_WAITERS | LOCK_WITHOUT_ID)) {
+		on->state = LOOK_LOCK_MUTEX;
 	} else if (expected & FUTEX_WAITERS) {
 		if (set_thread(l, expected))
 			on->state = LOOK_LOCK_MUTEX;
 	} else if (expected == LOCK_HAS_WAITERS) {
-		on->state = LOOK_LOCK_MUTEX;
-		if (command == FUTEX_WAIT)
-			set_mutex_holder(l, address);
+		on->state = kind_of_waiters(l, address, command);
 	} else if (expected == RWLOCK_IN_WRITING && command == FUTEX_WAIT_BITSET) {
 		if (set_thread(l, fetch_word(l, address + RWLOCK_FROM_PHASE)) ||
 		    set_thread(l, fetch_word(l, address + RWLOCK_FROM_WRITERS)))
@@ -129,8 +150,10 @@ __noinline int look_at_lock(__u64 address, __u32 operation, __u32 expected)
 struct lock_walk {
 	__u64 at, head; /* struct list_head */
 	__u64 task;	/* the waiter that is looked for */
-	__u32 pid;	/* holder of a file lock that another thread waits for; 0: none */
-	__u32 found;
+	__u32 pid;	/* holder of a file lock for which threads wait; 0: none */
+	__u32 found;	/* 1: the waiter; of a file: number of locks for which threads wait */
+	__u32 whole;	/* 1: the list was walked to its end */
+	__u32 pad;
 };
 
 static long compare_waiter(__u32 i, void *context)
@@ -171,6 +194,9 @@ __noinline int look_at_rwsem(__u64 address)
 	if (!w.found)
 		return 0;
 	word = BPF_CORE_READ(lock, owner.counter);
+	/* It may have had a futex, or a socket, whose memory it waits for now. */
+	l->record.on.peer_pid = 0;
+	__builtin_memset(l->record.on.peer_comm, 0, sizeof(l->record.on.peer_comm));
 	l->record.on.state = word & RWSEM_BY_READERS ? LOOK_LOCK_READERS : LOOK_LOCK_RWLOCK;
 	owner = (const void *)(word & ~RWSEM_FLAGS);
 	if (owner && !(word & RWSEM_BY_READERS) && may_name(l, owner))
@@ -204,7 +230,8 @@ static long compare_file_lock(__u32 i, void *context)
 	__u64 blocked, next = 0;
 	__u32 pid;
 
-	if (!w->at || w->at == w->head)
+	w->whole = w->at == w->head;
+	if (!w->at || w->whole)
 		return 1;
 	if (bpf_core_type_exists(struct file_lock_core)) {
 		const struct file_lock_core *lock =
@@ -226,16 +253,18 @@ static long compare_file_lock(__u32 i, void *context)
 	bpf_probe_read_kernel(&next, sizeof(next), (const void *)blocked);
 	if (next && next != blocked) {
 		w->pid = pid;
-		return 1;
+		w->found++;
 	}
 	bpf_probe_read_kernel(&w->at, sizeof(w->at), (const void *)w->at);
 	return 0;
 }
 
 /*
- * Sets the process that holds the lock of a file for which threads wait in flock(2) or fcntl(2). A
- * lock that the kernel frees during the walk may leave a wrong number: it counts only while the
- * list still begins with the same lock. A global function: the verifier checks it once.
+ * Sets the process that holds the lock of a file for which threads wait in flock(2) or fcntl(2).
+ * Several locks of a file, each with waiters, are different ranges or readers: which of them the
+ * thread waits for is not known, and no holder is reported. A lock that the kernel frees during the
+ * walk may leave a wrong number: it counts only while the list still begins with the same lock. A
+ * global function: the verifier checks it once.
  */
 __noinline int look_at_file_lock(__u64 file, __u32 call)
 {
@@ -256,9 +285,12 @@ __noinline int look_at_file_lock(__u64 file, __u32 call)
 	first = w.at;
 	bpf_loop(LOOK_FILE_LOCKS, compare_file_lock, &w, 0);
 	bpf_probe_read_kernel(&w.at, sizeof(w.at), (const void *)w.head);
-	if (w.at != first || (__s32)w.pid <= 0)
+	if (w.at != first || !w.found)
 		return 0;
 	l->record.on.state = LOOK_LOCK_FILE;
+	/* A lock of an open file description (fcntl, OFD) has no process. */
+	if (w.found > 1 || !w.whole || (__s32)w.pid <= 0)
+		return 0;
 	owner = find_task(l, 0, w.pid, PID_OF_PROCESS);
 	if (owner && may_name(l, owner))
 		set_holder(&l->record.on, owner, w.pid);

@@ -104,6 +104,7 @@ struct looker {
 	struct look_path path;
 	__u64 pgd;		/* page tables of the sampled task */
 	__u64 task;		/* the sampled task, for functions that take no pointer */
+	__u64 user_stack;	/* its stack pointer in user mode */
 	__u64 stack, stack_end; /* its kernel stack, from its stack pointer on (look_timer.h) */
 	__u64 fetched[UNWIND_STACK_WORDS];
 	__u32 at; /* offset of the next user frame in `frames` */

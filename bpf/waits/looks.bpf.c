@@ -249,6 +249,15 @@ static __always_inline void note_fault(struct look_record *r, const struct task_
 		r->head.flags |= LOOK_FAULT;
 }
 
+/* Sets the stack pointer for look_at_lock. */
+static __always_inline void note_stack(__u64 sp)
+{
+	struct looker *l = looker_get();
+
+	if (l)
+		l->user_stack = sp;
+}
+
 /* Sets the record's members of the thread's system call, and of the object that it waits for. */
 static __always_inline void fill_call(struct look_record *r, struct task_struct *task)
 {
@@ -270,11 +279,13 @@ static __always_inline void fill_call(struct look_record *r, struct task_struct 
 		return;
 	r->syscall = BPF_CORE_READ(regs, orig_ax);
 	note_fault(r, task, regs);
+	note_stack(BPF_CORE_READ(regs, sp));
 	look_at_argument(r, BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si),
 			 BPF_CORE_READ(regs, dx), BPF_CORE_READ(regs, r10), (__u64)regs);
 #else
 	r->syscall = BPF_CORE_READ(regs, syscallno);
 	note_fault(r, task, regs);
+	note_stack(BPF_CORE_READ(regs, sp));
 	look_at_argument(r, BPF_CORE_READ(regs, orig_x0), BPF_CORE_READ(regs, regs[1]),
 			 BPF_CORE_READ(regs, regs[2]), BPF_CORE_READ(regs, regs[3]), (__u64)regs);
 #endif

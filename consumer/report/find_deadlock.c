@@ -52,16 +52,18 @@ static int say_cycle(const struct findings_search *s, const struct held_wait *co
 		text, space,
 		n == 1 ? "deadlock of a thread with itself: " : "deadlock of %zu threads: ", n);
 
-	for (size_t i = 0; i < MIN(n, (size_t)HELD_WAITS_CYCLE) && (size_t)at < space / 4 * 3;
-	     i++) {
+	size_t i = 0;
+
+	for (; i < MIN(n, (size_t)HELD_WAITS_CYCLE) && (size_t)at < space / 2; i++) {
+		at += snprintf(text + at, space - (size_t)at, "%s", i ? ", held by " : "");
 		at += say_wait(s, cycle[i], i ? ", which" : "", text + at, space - (size_t)at);
-		if ((size_t)at >= space)
-			return (int)space - 1;
-		at += snprintf(text + at, space - (size_t)at, "%s",
-			       n == 1	   ? ", which it holds"
-			       : i + 1 < n ? ", held by "
-					   : ", held by the first");
 	}
+	if (n == 1)
+		at += snprintf(text + at, space - (size_t)at, ", which it holds");
+	else if (i == n)
+		at += snprintf(text + at, space - (size_t)at, ", held by the first");
+	else
+		at += snprintf(text + at, space - (size_t)at, ", and so on to the first");
 	return MIN(at, (int)space - 1);
 }
 

@@ -121,10 +121,10 @@ static void find_other_locks(struct findings_search *s, uint64_t ns,
 	if (!row)
 		return;
 	n = snprintf(says, sizeof(says), "its threads waited %.1f s for other locks%s%.200s",
-		     findings_search_seconds(ns), row->fn ? ", most of it in " : "",
+		     findings_search_seconds(ns), row->fn ? ", longest in " : "",
 		     row->fn ? row->fn : "");
 	if (row->on)
-		wait_objects_say(row->on, says + n, sizeof(says) - (size_t)n);
+		session_waits_say_on(row, says + n, sizeof(says) - (size_t)n);
 	findings_search_add(s, FINDING_LOCK_WAIT, ns, says, e);
 }
 

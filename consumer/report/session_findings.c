@@ -132,13 +132,14 @@ static void add_queue(struct findings_search *s, enum finding_cause cause, uint6
 }
 
 /*
- * Returns whether the threads gave way because of their nice value: half of their sampled waits for
- * a CPU were at a positive one. Sets *ret_nice to the one with the most time.
+ * Returns the nice value at which the threads waited most for a CPU, if half of these waits were at
+ * positive ones; else 0.
  */
-static bool is_niced(const struct findings_search *s, int *ret_nice)
+static int find_nice(const struct findings_search *s)
 {
 	const struct look_coverage *looks = look_coverage_of(s->session->signals);
 	uint64_t all_ns = 0, niced_ns = 0, most_ns = 0;
+	int nice = 0;
 
 	for (int i = 0; looks && i < LOOK_NICES; i++) {
 		all_ns += looks->queue_ns[i];
@@ -147,26 +148,29 @@ static bool is_niced(const struct findings_search *s, int *ret_nice)
 		niced_ns += looks->queue_ns[i];
 		if (looks->queue_ns[i] > most_ns) {
 			most_ns = looks->queue_ns[i];
-			*ret_nice = i + LOOK_NICE_LEAST;
+			nice = i + LOOK_NICE_LEAST;
 		}
 	}
-	return niced_ns && niced_ns * 2 >= all_ns;
+	return niced_ns * 2 >= all_ns ? nice : 0;
 }
 
-/* Adds that others had the CPUs: with the own nice value, where the threads gave way by it. */
+/*
+ * Adds that other cgroups had the CPUs, and the own nice value where it is positive. Whether it
+ * counts depends on the other side's and on the CPU controller, so it is no cause of its own.
+ */
 static void add_behind_others(struct findings_search *s, uint64_t ns, const char *says,
 			      const struct finding_evidence *evidence)
 {
 	char text[FINDINGS_SAYS_BYTES];
-	int nice;
+	int nice = find_nice(s);
 
-	if (!is_niced(s, &nice)) {
-		add_queue(s, FINDING_CPU_NEIGHBOUR, ns, says, evidence);
-		return;
-	}
-	snprintf(text, sizeof(text), "its threads run at nice %d: %.*s", nice,
-		 FINDINGS_SAYS_BYTES - 64, says);
-	add_queue(s, FINDING_CPU_PRIORITY, ns, text, evidence);
+	snprintf(text, sizeof(text), "%s", says);
+	if (nice)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; its threads run at nice %d, a low priority among the threads of one "
+			 "CPU cgroup",
+			 nice);
+	add_queue(s, FINDING_CPU_NEIGHBOUR, ns, text, evidence);
 }
 
 static uint64_t find_quota(struct findings_search *s, uint64_t left_ns)
@@ -383,13 +387,28 @@ static void pass_waits(struct findings_search *s)
 		findings_search_pass(s, parts[i], s->part_ns[parts[i]], NULL);
 }
 
-/* A fork that fails makes no thread wait: the state counts for the whole session. */
+/* Returns whether the cgroup was still at its limit of processes at the end. */
+static bool is_at_pids_limit(const struct facts_phases *facts)
+{
+	enum facts_since since;
+	uint64_t limit, count;
+
+	limit = facts_phases_limit(facts, FACT_PIDS_MAX, &since);
+	return limit != FACTS_NO_LIMIT &&
+	       facts_phases_get(facts, FACTS_DURING, FACT_PIDS_CURRENT, &count) && count >= limit;
+}
+
+/*
+ * A fork that fails makes no thread wait: the state lasts for the session where the limit was
+ * reached and still is.
+ */
 static void find_pids(struct findings_search *s)
 {
 	const struct finding_evidence e = { "facts", NULL, "source", "pids", 0 };
 	char says[CAUSES_TEXT_BYTES];
 
-	if (session_facts_say(s->session, CAUSE_ID_pids_limit, says))
+	if (session_facts_say(s->session, CAUSE_ID_pids_limit, says) &&
+	    is_at_pids_limit(s->session->facts))
 		findings_search_add(s, FINDING_PIDS_LIMIT, s->found.time_ns[FINDINGS_SESSION], says,
 				    &e);
 }

@@ -130,6 +130,12 @@ struct look_on wait_objects_plain(const struct look_on *on)
 		return plain_set(on);
 	if (on->kind == LOOK_ON_TIMER)
 		return wait_numbers_timer(on);
+	if (on->kind == LOOK_ON_MMAP_LOCK) { /* without the object that its system call has */
+		n = (struct look_on){ .kind = on->kind,
+				      .state = on->state,
+				      .peer_pid = on->peer_pid };
+		memcpy(n.peer_comm, on->peer_comm, sizeof(n.peer_comm));
+	}
 	if (n.kind == LOOK_ON_NOTHING || n.kind >= LOOK_ON_COUNT_)
 		return (struct look_on){ 0 };
 	n.longest_ns = 0;
@@ -373,27 +379,16 @@ static int say_holder(const struct look_on *on, char *text, size_t space)
 			on->state == LOOK_LOCK_FILE ? "process" : "thread", on->peer_pid);
 }
 
-/* Writes the object of a wait that may be for a lock, and the holder. Returns the length. */
-static int say_lock(const struct look_on *on, char *text, size_t space)
-{
-	int n = 0;
-
-	if (on->kind == LOOK_ON_FILE)
-		n = wait_files_say(on, text, space);
-	else if (on->kind == LOOK_ON_MMAP_LOCK)
-		n = snprintf(text, space, " on the kernel's lock of its address space (mmap_lock)");
-	return n < 0 || (size_t)n >= space ? n : n + say_holder(on, text + n, space - (size_t)n);
-}
-
-int wait_objects_say(const struct look_on *on, char *text, size_t space)
+int wait_objects_say_object(const struct look_on *on, char *text, size_t space)
 {
 	char peer[ADDRESS_BYTES];
 
 	switch (on->kind) {
 	case LOOK_ON_FILE:
-	case LOOK_ON_FUTEX:
+		return wait_files_say(on, text, space);
 	case LOOK_ON_MMAP_LOCK:
-		return say_lock(on, text, space);
+		return snprintf(text, space,
+				" on the kernel's lock of its address space (mmap_lock)");
 	case LOOK_ON_PIPE:
 		return snprintf(text, space, " on a pipe");
 	case LOOK_ON_TRACER:
@@ -411,6 +406,13 @@ int wait_objects_say(const struct look_on *on, char *text, size_t space)
 	default:
 		return 0;
 	}
+}
+
+int wait_objects_say(const struct look_on *on, char *text, size_t space)
+{
+	int n = wait_objects_say_object(on, text, space);
+
+	return n < 0 || (size_t)n >= space ? n : n + say_holder(on, text + n, space - (size_t)n);
 }
 
 /* Writes the name, or the number if it has no name. */

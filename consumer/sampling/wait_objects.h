@@ -93,9 +93,12 @@ int wait_objects_say_peer(const struct look_on *on, char *text, size_t space);
 
 /*
  * Writes the object of a thread's wait as the end of a sentence: " on the file NAME", " on tcp to
- * PEER", " on a pipe", " held by NAME (thread 12)"; writes nothing if its number would mean nothing
- * to a reader. Returns the length.
+ * PEER", " on a pipe"; writes nothing if its number would mean nothing to a reader. Returns the
+ * length.
  */
+int wait_objects_say_object(const struct look_on *on, char *text, size_t space);
+
+/* Writes the object and, of a lock with a known holder, " held by NAME (thread 12)" after it. */
 int wait_objects_say(const struct look_on *on, char *text, size_t space);
 
 /* Writes `on`: {...}. */

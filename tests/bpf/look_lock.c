@@ -21,7 +21,8 @@
 
 HARNESS_LOADS("looks", "ranges*");
 
-#define BIG_BYTES (256ul << 20)
+#define BIG_BYTES    (256ul << 20)
+#define LOCK_BARRIER 2u
 
 enum held_lock { PLAIN, RECURSIVE, PI, ROBUST, READ_OF_WRITER, WRITE_OF_WRITER, KINDS };
 
@@ -198,7 +199,7 @@ static void no_holder_where_none_is_known(void **state)
 	on = look_at_thread(fixture.pid, LOOK_ON_FUTEX, LOOK_LOCK_EVENT);
 	assert_int_equal(on.peer_pid, 0);
 	start(wait_for_reader, NULL);
-	on = look_at_thread(fixture.pid, LOOK_ON_FUTEX, LOOK_LOCK_MUTEX);
+	on = look_at_thread(fixture.pid, LOOK_ON_FUTEX, LOOK_LOCK_UNKNOWN);
 	assert_int_equal(on.peer_pid, 0);
 }
 
@@ -215,6 +216,10 @@ static const struct forgery {
 	/* No mutex: without users, of a kind that none is of. */
 	{ { 2, 0, 0, 0 }, FUTEX_WAIT, 2, LOOK_LOCK_MUTEX },
 	{ { 2, 0, 0, 1, 0xffff }, FUTEX_WAIT, 2, LOOK_LOCK_MUTEX },
+	/* A mutex of musl, which has no number: thread 16 does not hold it. */
+	{ { 0x80000010 }, FUTEX_WAIT, 0x80000010, LOOK_LOCK_MUTEX },
+	/* A counter at which a condition variable waits. */
+	{ { 2, 0, 1, 1 }, FUTEX_WAIT_BITSET, 2, LOOK_LOCK_UNKNOWN },
 	/* A robust one and a rwlock of process 1. */
 	{ { 0x80000001 }, FUTEX_WAIT, 0x80000001, LOOK_LOCK_EVENT },
 	{ { 3, 0, 0, 1, 1 }, FUTEX_WAIT_BITSET, 3, LOOK_LOCK_EVENT },
@@ -245,6 +250,26 @@ static void a_process_lies_about_itself_only(void **state)
 		assert_int_equal(on.peer_pid, 0);
 		assert_int_equal(on.peer_comm[0], 0);
 	}
+}
+
+/* As a condition variable of musl does: the word is in the waiting function's own frame. */
+static void wait_on_own_stack(void *unused)
+{
+	volatile uint32_t barrier = LOCK_BARRIER;
+
+	for (;;)
+		if (syscall(SYS_futex, &barrier, FUTEX_WAIT_PRIVATE, LOCK_BARRIER, NULL) < 0 &&
+		    errno == EAGAIN)
+			_exit(4);
+}
+
+static void a_word_on_the_own_stack_is_no_lock(void **state)
+{
+	struct look_on on;
+
+	start(wait_on_own_stack, NULL);
+	on = look_at_thread(fixture.pid, LOOK_ON_FUTEX, LOOK_LOCK_EVENT);
+	assert_int_equal(on.peer_pid, 0);
 }
 
 /* Waits in a pid namespace of its own, as the process of a container. */
@@ -328,6 +353,60 @@ static void the_process_that_locks_a_file(void **state)
 		assert_int_equal(on.peer_pid, getpid());
 		assert_string_equal(on.peer_comm, "test-bpf-look_l");
 	}
+	unlink(path);
+	close(fd);
+}
+
+static void wait_for_own_range(void *context)
+{
+	int fd = open((const char *)context, O_RDWR);
+	struct flock lock = { .l_type = F_WRLCK, .l_len = 10 };
+
+	for (;;)
+		fcntl(fd, F_SETLKW, &lock);
+}
+
+/*
+ * The test holds one range and another process the other one; each has a waiter. Which of them a
+ * thread waits for is not known.
+ */
+static void no_process_of_several_ranges(void **state)
+{
+	char path[] = "/tmp/look_lock.XXXXXX";
+	int fd = mkstemp(path);
+	struct flock own = { .l_type = F_WRLCK, .l_len = 10 };
+	struct flock other = { .l_type = F_WRLCK, .l_start = 10, .l_len = 10 };
+	struct look_on on;
+	pid_t holder, waiter;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_SETLK, &own), 0);
+	scene->inner = 0;
+	holder = fork();
+	if (!holder) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		scene->inner = fcntl(fd, F_SETLK, &other) == 0 ? 1 : -1;
+		for (;;)
+			pause();
+	}
+	while (!*(volatile pid_t *)&scene->inner)
+		harness_sleep_ms(1);
+	assert_int_equal(scene->inner, 1);
+	waiter = fork();
+	if (!waiter) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			fcntl(fd, F_SETLKW, &other);
+	}
+	harness_sleep_ms(100);
+	scene->kind = RECURSIVE;
+	start(wait_for_own_range, path);
+	on = look_at_thread(fixture.pid, LOOK_ON_FILE, LOOK_LOCK_FILE);
+	assert_int_equal(on.peer_pid, 0);
+	kill(waiter, SIGKILL);
+	kill(holder, SIGKILL);
+	waitpid(waiter, NULL, 0);
+	waitpid(holder, NULL, 0);
 	unlink(path);
 	close(fd);
 }
@@ -436,8 +515,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_thread_that_locks_twice),
 		cmocka_unit_test(no_holder_where_none_is_known),
 		cmocka_unit_test(a_process_lies_about_itself_only),
+		cmocka_unit_test(a_word_on_the_own_stack_is_no_lock),
 		cmocka_unit_test(numbers_of_a_namespace),
 		cmocka_unit_test(the_process_that_locks_a_file),
+		cmocka_unit_test(no_process_of_several_ranges),
 		cmocka_unit_test(the_lock_of_an_address_space),
 		cmocka_unit_test(only_waiters_of_a_kernel_lock),
 	};

@@ -10,11 +10,8 @@
 
 void held_waits_add(struct held_waits *h, const struct held_wait *wait)
 {
-	if (h->count == HELD_WAITS_MAX ||
-	    array_reserve(&h->items, &h->space, h->count + 1, sizeof(*h->items)) < 0) {
-		h->left_out++;
+	if (array_reserve(&h->items, &h->space, h->count + 1, sizeof(*h->items)) < 0)
 		return;
-	}
 	h->items[h->count++] = *wait;
 }
 

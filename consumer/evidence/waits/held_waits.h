@@ -13,8 +13,7 @@
 
 #include "consumer/sampling/stack_table.h"
 
-#define HELD_WAITS_MAX	 4096 /* waits beyond this are not in the list */
-#define HELD_WAITS_CYCLE 8    /* threads of a circle that are named */
+#define HELD_WAITS_CYCLE 8 /* threads of a circle that are named */
 
 struct held_wait {
 	const struct stack *stack; /* borrowed: where the thread waits */
@@ -28,9 +27,9 @@ struct held_wait {
 struct held_waits {
 	struct held_wait *items; /* owned */
 	size_t count, space;
-	uint64_t left_out; /* waits that found no space */
 };
 
+/* Adds a copy. Without memory it is left out: a deadlock may be missed, never made up. */
 void held_waits_add(struct held_waits *h, const struct held_wait *wait);
 void held_waits_done(struct held_waits *h);
 

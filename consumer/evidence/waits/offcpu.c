@@ -444,6 +444,8 @@ static void end_offcpu(struct signal *signal, const struct signal_host *host,
 	if (!s->held)
 		return;
 	s->looks.session_ns = target->stop_ns - target->start_ns;
+	/* The holders of locks are read again, all in one pass: see list_held. */
+	looks_forget(host->looks);
 	s->last_pass = looks_ask(host->looks);
 	looks_drop(host->looks);
 }
@@ -455,7 +457,11 @@ static bool is_settled(const struct signal *signal)
 	return !s->held || s->passed >= s->last_pass;
 }
 
-/* Lists the threads that still wait for a lock with a known holder. */
+/*
+ * Lists the threads that still wait for a lock with a known holder. Each was found in the same wait
+ * by the pass before the last one, so none of them ran while the last one read the holders: a
+ * circle of them is a deadlock.
+ */
 static void list_held(struct offcpu *s)
 {
 	struct waiting *w;
@@ -463,8 +469,9 @@ static void list_held(struct offcpu *s)
 
 	idmap_for_each (&s->threads, i, tid, w) {
 		const struct look_on *on =
-			w->over || !w->stack ? NULL
-					     : wait_objects_get(&s->taken.objects, w->stack->on);
+			w->over || !w->stack || w->looks < 2 || w->pass != s->last_pass
+				? NULL
+				: wait_objects_get(&s->taken.objects, w->stack->on);
 
 		/* The holder of a file's lock is a process. */
 		if (on && wait_objects_is_lock(on) && on->peer_pid && on->state != LOOK_LOCK_FILE)

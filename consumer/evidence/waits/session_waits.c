@@ -74,6 +74,26 @@ static struct session_wait *row_of(struct session_waits *s, const struct known_w
 	return row;
 }
 
+/* Counts the time behind the holder of the row's first stack. Call before its weight is added. */
+static void note_holder(struct session_wait *row, const struct stack *stack,
+			const struct known_wait *wait)
+{
+	uint32_t holder = wait->on && wait_objects_is_lock(wait->on) ? wait->on->peer_pid : 0;
+
+	if (!row->weight_ns)
+		row->holder = holder;
+	if (holder && holder == row->holder)
+		row->held_ns += stack->weight_ns;
+}
+
+int session_waits_say_on(const struct session_wait *row, char *text, size_t space)
+{
+	bool held = row->on->peer_pid == row->holder && row->held_ns * 10 >= row->weight_ns * 9;
+
+	return held ? wait_objects_say(row->on, text, space)
+		    : wait_objects_say_object(row->on, text, space);
+}
+
 /* Adds the waits before the stall to the row, scaled to the length of during. */
 static void add_calm(struct session_waits *s, const struct stack *stack,
 		     const struct known_wait *wait)
@@ -147,6 +167,7 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
 		s->condition_ns += stack->weight_ns;
 	if (!row)
 		return;
+	note_holder(row, stack, wait);
 	row->weight_ns += stack->weight_ns;
 	row->threads += stack->threads;
 	note_row(s, stack->number, row);
@@ -292,7 +313,7 @@ static int say_place(const struct session_wait *row, char *text, size_t space)
 	if (row->callers[0] && n < space)
 		n += (size_t)snprintf(text + n, space - n, ")");
 	if (row->on && n < space)
-		n += (size_t)wait_objects_say(row->on, text + n, space - n);
+		n += (size_t)session_waits_say_on(row, text + n, space - n);
 	return (int)n;
 }
 

@@ -32,6 +32,9 @@ struct session_waits {
 		 * session_waits_count_threads.
 		 */
 		uint64_t threads;
+		/* Of its first stack, and the part of weight_ns behind it; 0: not known. */
+		uint32_t holder;
+		uint64_t held_ns;
 		/* The rest is of the heaviest stack. */
 		uint64_t heaviest_ns;
 		const char *callers[KNOWN_WAIT_CALLERS]; /* borrowed */
@@ -80,6 +83,12 @@ void session_waits_count_threads(struct session_waits *s, const struct stack_tab
 /* Returns the row that a stack was added to; NULL: none. */
 const struct session_wait *session_waits_row(const struct session_waits *s,
 					     const struct stack *stack);
+
+/*
+ * Writes the object of the row's heaviest stack (wait_objects.h). The holder of a lock follows only
+ * where nine tenths of the row's time were behind it. Returns the length.
+ */
+int session_waits_say_on(const struct session_wait *row, char *text, size_t space);
 
 /* Returns the time of waits in onset and during that the pressure of `resource` measures. */
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource);

@@ -136,6 +136,6 @@ int wait_place_say(const struct wait_place *place, char *text, size_t space)
 	if (place->callers[0] && n < space)
 		n += (size_t)snprintf(text + n, space - n, ")");
 	if (place->on && n < space)
-		n += (size_t)wait_objects_say(place->on, text + n, space - n);
+		n += (size_t)wait_objects_say_object(place->on, text + n, space - n);
 	return (int)MIN(n, space ? space - 1 : 0);
 }

@@ -150,17 +150,13 @@ static void test_queue(void **state)
 	session_result_free(s);
 }
 
-/* Threads with a positive nice value gave way by it: that is the cause, not the neighbour. */
+/* A positive nice value stands beside the neighbour: whether it counts is not known. */
 static void test_nice(void **state)
 {
 	static const struct {
 		uint64_t plain_ns, niced_ns;
-		const char *cause, *says;
-	} rows[] = {
-		{ 10, 20, "cpu_priority",
-		  "its threads run at nice 19: its threads waited 1.0 s for" },
-		{ 30, 20, "cpu_neighbour", "its threads waited 1.0 s for" },
-	};
+		bool says;
+	} rows[] = { { 10, 20, true }, { 30, 20, false }, { 30, 0, false }, { 0, 0, false } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		static char path[] = "/batch.slice";
@@ -179,8 +175,10 @@ static void test_nice(void **state)
 		looks->queue_ns[0 - LOOK_NICE_LEAST] = rows[i].plain_ns;
 		looks->queue_ns[19 - LOOK_NICE_LEAST] = rows[i].niced_ns;
 		end = end_of(s, &all);
-		assert_string_equal(get(first_of(end), "cause"), rows[i].cause);
-		assert_memory_equal(get(first_of(end), "says"), rows[i].says, strlen(rows[i].says));
+		assert_string_equal(get(first_of(end), "cause"), "cpu_neighbour");
+		assert_int_equal(strstr(get(first_of(end), "says"),
+					"; its threads run at nice 19, ") != NULL,
+				 rows[i].says);
 		json_object_put(all);
 		s->signals[SIGNAL_RUNQ]->evidence = NULL;
 		session_result_free(s);

@@ -61,6 +61,42 @@ static void test_exact(void **state)
 	session_waits_done(&s);
 }
 
+static void add_held(struct session_waits *s, uint32_t holder, uint64_t ms)
+{
+	const struct named_frame frame = { .fn = "take_lock" };
+	const struct stack stack = { .wait = WAIT_BLOCKED + WAIT_LOCK,
+				     .weight_ns = ms * MS,
+				     .threads = 1,
+				     .phase = PHASE_DURING };
+	static struct look_on on[8];
+	const struct known_wait wait = { .state = stack.wait, .frame = &frame, .on = &on[holder] };
+
+	on[holder] = (struct look_on){ .kind = LOOK_ON_FUTEX,
+				       .state = LOOK_LOCK_MUTEX,
+				       .peer_pid = holder,
+				       .peer_comm = "w" };
+	session_waits_add(s, &stack, &wait);
+}
+
+/* A holder is named for a place only where nearly all of its time was behind it. */
+static void test_holder(void **state)
+{
+	struct session_waits s;
+	char text[256] = "";
+
+	assert_int_equal(session_waits_init(&s), 0);
+	add_held(&s, 3, 100);
+	add_held(&s, 3, 80);
+	add_held(&s, 4, 20);
+	session_waits_say_on(&s.rows[0], text, sizeof(text));
+	assert_string_equal(text, " held by w (thread 3)");
+	add_held(&s, 4, 10);
+	text[0] = 0;
+	session_waits_say_on(&s.rows[0], text, sizeof(text));
+	assert_string_equal(text, "");
+	session_waits_done(&s);
+}
+
 /* Without a resource it is their longest wait; neither work nor a CPU. */
 static void test_of_none(void **state)
 {
@@ -335,12 +371,13 @@ static void test_threads(void **state)
 UNIT_TESTS(session_waits)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_of_a_resource), cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_of_none),	      cmocka_unit_test(test_phases),
-		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_unix),
-		cmocka_unit_test(test_requests),      cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_long_names),    cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_holder),	  cmocka_unit_test(test_of_a_resource),
+		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_of_none),
+		cmocka_unit_test(test_phases),	  cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_moved),	  cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_idle_unix), cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_growth),	  cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
