@@ -215,6 +215,8 @@ struct layout {
 static void measure_cells(const struct text_table *table, struct layout *l)
 {
 	*l = (struct layout){ 0 };
+	if (!table->columns)
+		return;
 	for (unsigned int c = 0; c < table->columns; c++)
 		l->gone[c] = table->zeros & 1u << c;
 	for (size_t i = 0; i < table->count; i++) {
