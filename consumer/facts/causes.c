@@ -401,7 +401,7 @@ static const struct {
 #undef CAUSE
 };
 
-bool causes_find(const struct causes_case *c, char text[CAUSES_TEXT_BYTES])
+bool causes_find(const struct causes_case *c, enum cause_id *ret_id, char text[CAUSES_TEXT_BYTES])
 {
 	char sentence[CAUSES_TEXT_BYTES];
 	unsigned int best = 0;
@@ -413,6 +413,7 @@ bool causes_find(const struct causes_case *c, char text[CAUSES_TEXT_BYTES])
 		    !causes[i].find(c, causes[i].least, sentence))
 			continue;
 		best = rank;
+		*ret_id = (enum cause_id)i;
 		memcpy(text, sentence, sizeof(sentence));
 	}
 	return best > 0;

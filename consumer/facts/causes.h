@@ -44,8 +44,11 @@ enum cause_id {
 #undef CAUSE
 };
 
-/* Writes the sentence of the highest-ranked cause. Returns false if the facts prove none. */
-bool causes_find(const struct causes_case *c, char text[CAUSES_TEXT_BYTES]);
+/*
+ * Sets *ret_id to the highest-ranked cause, and writes its sentence. Returns false if the facts
+ * prove none.
+ */
+bool causes_find(const struct causes_case *c, enum cause_id *ret_id, char text[CAUSES_TEXT_BYTES]);
 
 /*
  * Returns whether the waits for devices were for pages that a larger memory limit would have kept

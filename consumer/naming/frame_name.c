@@ -234,3 +234,16 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 				  "built without frame pointers");
 	return QUALITY_BROKEN;
 }
+
+bool frame_name_is_library(const char *module)
+{
+	static const char *const names[] = { "libc.",  "libc-", "libpthread", "libstdc++",
+					     "libc++", "ld-",	"ld.",	      "[vdso]" };
+	const char *slash = module ? strrchr(module, '/') : NULL;
+	const char *name = slash ? slash + 1 : module;
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}

@@ -85,4 +85,10 @@ enum unwind_end frame_name_end(const struct stack *stack, const struct named_fra
 
 const char *frame_name_of_quality(enum quality quality);
 
+/*
+ * Returns whether a module belongs to the C or C++ library, by the name of its file: its functions
+ * wait on behalf of their callers.
+ */
+bool frame_name_is_library(const char *module);
+
 #endif

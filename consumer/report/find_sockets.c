@@ -15,6 +15,9 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/number_text.h"
 
+/* Fewer snapshots of a listener prove nothing about its queue. */
+#define QUEUED_LOOKS_LEAST 3
+
 #define PEER_BYTES (SESSION_SOCKETS_ADDRESS_BYTES + 32)
 
 /* Appends to `says`, which has FINDINGS_SAYS_BYTES. */
@@ -302,6 +305,39 @@ static const struct socket_peer *find_drops(const struct socket_peers *peers)
 	return top;
 }
 
+/*
+ * Returns a listener that had connections in its queue whenever it was looked at: whoever accepts
+ * does not keep up, or does something else.
+ */
+static const struct socket_peer *find_queued(const struct socket_peers *peers)
+{
+	const struct socket_peer *p = find_sign(peers, SOCKET_SIGN_QUEUED, SOCKET_LEVEL_QUEUE);
+
+	return p && peers->looks >= QUEUED_LOOKS_LEAST &&
+			       p->signs[SOCKET_SIGN_QUEUED] == peers->looks
+		       ? p
+		       : NULL;
+}
+
+/* Appends where the threads of the service waited most. */
+static void say_meanwhile(const struct findings_search *s, char *says)
+{
+	const struct session_waits *waits = &s->summary->waits;
+	const struct session_wait *most = NULL;
+	size_t n;
+
+	for (size_t i = 0; i < waits->count; i++)
+		if (!most || waits->rows[i].weight_ns > most->weight_ns)
+			most = &waits->rows[i];
+	if (!most || most->weight_ns * 2 < s->found.time_ns[FINDINGS_SESSION])
+		return;
+	add_text(says, "; meanwhile %llu of its threads waited %.1f s%s in ",
+		 (unsigned long long)most->threads, findings_search_seconds(most->weight_ns),
+		 most->idle ? " for clients or work" : "");
+	n = strlen(says);
+	session_waits_say_place(most, says + n, FINDINGS_SAYS_BYTES - n);
+}
+
 static void find_accept_queue(struct findings_search *s, const struct socket_peers *peers)
 {
 	const struct socket_peer *p = find_sign(peers, SOCKET_SIGN_QUEUE_FULL, SOCKET_LEVEL_QUEUE);
@@ -310,16 +346,26 @@ static void find_accept_queue(struct findings_search *s, const struct socket_pee
 	uint32_t looks;
 
 	p = p ? p : find_drops(peers);
+	p = p ? p : find_queued(peers);
 	if (!p)
 		return;
 	e = evidence_of(p);
 	session_sockets_address(&p->key, address);
 	looks = p->signs[SOCKET_SIGN_QUEUE_FULL];
-	add_text(says,
-		 "connections to %s were not accepted in time: its queue was full in %u of %u "
-		 "snapshots, with %llu connections, for a backlog of %u",
-		 address, looks, peers->looks, (unsigned long long)p->most[SOCKET_LEVEL_QUEUE],
-		 p->queue_max);
+	if (looks || p->counts[SOCKET_DROPS]) {
+		add_text(says,
+			 "connections to %s were not accepted in time: its queue was full in %u "
+			 "of %u snapshots, with %llu connections, for a backlog of %u",
+			 address, looks, peers->looks,
+			 (unsigned long long)p->most[SOCKET_LEVEL_QUEUE], p->queue_max);
+	} else {
+		looks = p->signs[SOCKET_SIGN_QUEUED];
+		add_text(says,
+			 "%llu connections were in the listen queue of %s, in %u of %u snapshots: "
+			 "no thread accepted them",
+			 (unsigned long long)p->most[SOCKET_LEVEL_QUEUE], address, looks,
+			 peers->looks);
+	}
 	if (p->counts[SOCKET_DROPS])
 		add_text(says, "; %llu times a connection was dropped, and tried again",
 			 (unsigned long long)p->counts[SOCKET_DROPS]);
@@ -327,6 +373,7 @@ static void find_accept_queue(struct findings_search *s, const struct socket_pee
 		add_text(says, "; %llu more were on their way there",
 			 (unsigned long long)p->most[SOCKET_LEVEL_SYN_QUEUE]);
 	say_worst(p, says);
+	say_meanwhile(s, says);
 	findings_search_add(s, FINDING_ACCEPT_QUEUE, share_ns(s, peers, MAX(looks, 1u)), says, &e);
 }
 

@@ -17,7 +17,7 @@ struct jsonw;
 #define FINDINGS_NAME_BYTES 256
 
 enum finding_cause {
-#define FINDING(id, word, of, least, helps) FINDING_##id,
+#define FINDING(id, word, of, resource, least, level, proof, helps) FINDING_##id,
 #include "shared/findings/findings.def"
 #undef FINDING
 	FINDING_CAUSES_,
@@ -25,6 +25,11 @@ enum finding_cause {
 
 /* The time of the threads, or of the session, that a finding explains a part of. */
 enum findings_time { FINDINGS_WAITING, FINDINGS_RUNNING, FINDINGS_SESSION, FINDINGS_TIMES };
+
+/* The resource whose pressure a finding explains; FINDINGS_ANY: none in particular. */
+enum findings_resource { FINDINGS_CPU, FINDINGS_MEMORY, FINDINGS_IO, FINDINGS_ANY };
+
+enum findings_level { FINDINGS_CERTAIN, FINDINGS_LIKELY };
 
 /* Selects the lines that prove a finding: the lines of its session with all these members. */
 struct finding_evidence {
@@ -36,17 +41,21 @@ struct finding_evidence {
 
 struct finding {
 	enum finding_cause cause;
+	enum findings_time of;		/* set by findings_add */
 	uint64_t ns;			/* explained time */
 	char says[FINDINGS_SAYS_BYTES]; /* a sentence for a person */
 	struct finding_evidence evidence;
 	uint32_t chain; /* number of the `chain` line with details; 0: none */
+	/* A literal: why it is certain although its row has likely; NULL: the row counts. */
+	const char *proof;
+	bool lasts;   /* it counts by the session's time, whatever its row has */
+	bool is_root; /* it explains the symptom, so it comes first */
 };
 
 struct findings {
 	struct finding items[FINDING_CAUSES_]; /* at most one of each cause */
 	size_t count;
 	uint64_t time_ns[FINDINGS_TIMES]; /* of all threads: findings explain parts of them */
-	bool certain; /* false: the session is partial, which weakens all of them */
 };
 
 /*
@@ -55,8 +64,30 @@ struct findings {
  */
 void findings_add(struct findings *all, const struct finding *f);
 
-/* Sorts the findings: those that explain most first, those without a culprit last. */
+/* Returns the finding of this cause, NULL if there is none. */
+struct finding *findings_get(struct findings *all, enum finding_cause cause);
+
+/* Returns the resource whose pressure the finding explains. */
+enum findings_resource findings_resource_of(const struct finding *f);
+
+/*
+ * Sorts the findings: the root of the symptom first, then those that explain most, those without a
+ * culprit last. The waits that they explain are cut to what is left, so that they add up to at most
+ * all of the waits.
+ */
 void findings_sort(struct findings *all);
+
+/*
+ * Returns the percentage of the waits, and of the time that findings of other kinds lasted, that
+ * the findings explain. 100 without such time.
+ */
+unsigned int findings_explained_pct(const struct findings *all);
+
+/* Returns the level of a finding, and in *ret_proof the reason, a literal. */
+enum findings_level findings_level_of(const struct finding *f, const char **ret_proof);
+
+/* Returns "certain" or "likely". */
+const char *findings_level_name(enum findings_level level);
 
 /*
  * Writes `findings`, sorted ones, as many as fit into half of the line. Also writes `waited_ms` and

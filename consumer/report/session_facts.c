@@ -79,13 +79,14 @@ static void make_case(const struct session_result *s, struct causes_cpus *cpus,
 	};
 }
 
-bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES])
+bool session_facts_cause(const struct session_result *s, enum cause_id *ret_id,
+			 char text[CAUSES_TEXT_BYTES])
 {
 	struct causes_cpus cpus;
 	struct causes_case c;
 
 	make_case(s, &cpus, &c);
-	return causes_find(&c, text);
+	return causes_find(&c, ret_id, text);
 }
 
 bool session_facts_say(const struct session_result *s, enum cause_id id,

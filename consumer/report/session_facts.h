@@ -18,8 +18,12 @@ void session_facts_read_disks(struct session_result *s);
 /* Writes a line for each source; writes nothing for a session without facts. */
 void session_facts_write(const struct session_result *s, const struct event_lines *lines);
 
-/* Writes the sentence about the cause. Returns false if no fact proves one. */
-bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES]);
+/*
+ * Sets *ret_id to the cause that the facts prove, of the highest rank, and writes its sentence.
+ * Returns false if they prove none.
+ */
+bool session_facts_cause(const struct session_result *s, enum cause_id *ret_id,
+			 char text[CAUSES_TEXT_BYTES]);
 
 /* Writes the sentence of cause `id`. Returns false if the facts do not prove it. */
 bool session_facts_say(const struct session_result *s, enum cause_id id,

@@ -11,8 +11,10 @@
 #include "consumer/evidence/time/queue_waits.h"
 #include "consumer/evidence/waits/look_coverage.h"
 #include "consumer/report/chain_links.h"
+#include "consumer/report/find_changed.h"
 #include "consumer/report/find_deadlock.h"
 #include "consumer/report/find_disks.h"
+#include "consumer/report/find_facts.h"
 #include "consumer/report/find_locks.h"
 #include "consumer/report/find_memory.h"
 #include "consumer/report/find_pools.h"
@@ -104,8 +106,8 @@ static void sum_waiting(struct findings_search *s)
 	s->part_ns[ACCOUNT_LOCK] = MAX(s->part_ns[ACCOUNT_LOCK], find_deadlock_ns(s->session));
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		s->found.time_ns[FINDINGS_WAITING] += s->part_ns[i];
+	s->found.time_ns[FINDINGS_WAITING] += find_changed_ns(s);
 	s->found.time_ns[FINDINGS_RUNNING] = time_of(s, ACCOUNT_RUNNING);
-	s->found.time_ns[FINDINGS_SESSION] = length_ns;
 }
 
 /* ---- waits for a CPU; each returns its part of `left_ns` */
@@ -327,7 +329,7 @@ static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
 
 /*
  * Returns the garbage collection time if it is much of the CPU time, and twice its share in the
- * baseline; else 0.
+ * baseline or most of the time; else 0.
  */
 static uint64_t find_garbage(struct findings_search *s)
 {
@@ -342,7 +344,7 @@ static uint64_t find_garbage(struct findings_search *s)
 	char says[FINDINGS_SAYS_BYTES], calm[48] = "";
 
 	if (session_digest_is_few(sum) || ns * 100 < length_ns * THRESHOLD_GREW_PCT ||
-	    pct < THRESHOLD_GARBAGE_PCT || calm_pct * 2 > pct)
+	    pct < THRESHOLD_GARBAGE_PCT || (pct < THRESHOLD_MOST_PCT && calm_pct * 2 > pct))
 		return 0;
 	if (sum->count[PHASE_BEFORE])
 		snprintf(calm, sizeof(calm), ", %" PRIu64 " %% in the baseline", calm_pct);
@@ -375,6 +377,34 @@ static void find_function(struct findings_search *s, uint64_t garbage_ns)
 		 grown.fn, grown.comm, grown.stalled_pct, grown.by_rate ? "a CPU" : "its CPU time",
 		 grown.calm_pct);
 	findings_search_add(s, FINDING_FUNCTION, of_ns, says, &e);
+}
+
+/*
+ * Makes the garbage collector the root if it had most of the CPU time, and nothing else explains
+ * more than it does together with the waits that it causes: for the CPUs that it uses, and for the
+ * locks of its own threads.
+ */
+static void find_garbage_root(struct findings_search *s)
+{
+	static const enum finding_cause behind[] = { FINDING_CPU_DEMAND, FINDING_LOCK_CONVOY,
+						     FINDING_LOCK_HERD, FINDING_CHANGED_WAIT };
+	struct finding *garbage = findings_get(&s->found, FINDING_GARBAGE);
+	uint64_t ns = garbage ? garbage->ns : 0, others_ns = 0;
+
+	if (share_pct(ns, s->summary->weight_ns[PHASE_DURING]) < THRESHOLD_MOST_PCT)
+		return;
+	for (size_t i = 0; i < s->found.count; i++) {
+		const struct finding *f = &s->found.items[i];
+		bool is_behind = f == garbage;
+
+		for (size_t k = 0; k < ARRAY_SIZE(behind); k++)
+			is_behind = is_behind || f->cause == behind[k];
+		if (is_behind)
+			ns += f->ns;
+		else
+			others_ns = MAX(others_ns, f->ns);
+	}
+	garbage->is_root = ns > others_ns;
 }
 
 /* Attributes waits for other threads to the waits of those threads, link by link. */
@@ -430,33 +460,37 @@ static void find_all(struct findings_search *s)
 		find_sockets_peer(s);
 		find_behind(s);
 		find_halts(s);
+		find_changed(s);
 	}
 	find_function(s, find_garbage(s));
 	find_pools_starved(s);
 	find_sockets_clients(s);
 	find_pids(s);
+	find_garbage_root(s);
 }
 
 struct findings *session_findings_find(const struct session_result *session,
 				       const struct session_digest *summary,
 				       const struct lock_release *releases,
-				       const struct lock_name *names, bool complete,
-				       bool *ret_unknown)
+				       const struct lock_name *names, bool *ret_unknown)
 {
 	const struct signal *waiting = signals_of_stacks(session->signals, STACKS_WAITING);
 	bool knows = waiting && !waiting->off_reason;
 	struct findings_search s = {
 		.session = session, .summary = summary, .releases = releases, .names = names
 	};
+	bool measured = knows || findings_search_accounts(session) ||
+			lock_waits_of(session->signals) || socket_peers_of(session->signals);
 	struct findings *found;
 
-	*ret_unknown = !knows && !findings_search_accounts(session) &&
-		       !lock_waits_of(session->signals) && !socket_peers_of(session->signals);
+	s.found.time_ns[FINDINGS_SESSION] = session->stop_ns - session->start_ns;
+	if (measured)
+		find_all(&s);
+	find_facts(&s, measured);
+	*ret_unknown = !measured && !s.found.count;
 	found = *ret_unknown ? NULL : malloc(sizeof(*found));
 	if (!found)
 		return NULL;
-	s.found.certain = complete;
-	find_all(&s);
 	*found = s.found;
 	findings_sort(found);
 	return found;

@@ -17,15 +17,14 @@ struct jsonw;
 
 /*
  * Finds the causes. `summary` has all stacks. `releases`, `names`: as in session_locks_put.
- * `complete`: the session's verdict. Returns them sorted, the first one first; NULL without memory,
+ * Returns them sorted, the first one first; NULL without memory,
  * or if the waiting time of the session's threads is unknown (then sets *ret_unknown). Release with
  * free.
  */
 struct findings *session_findings_find(const struct session_result *s,
 				       const struct session_digest *summary,
 				       const struct lock_release *releases,
-				       const struct lock_name *names, bool complete,
-				       bool *ret_unknown);
+				       const struct lock_name *names, bool *ret_unknown);
 
 /*
  * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` for `found` NULL;

@@ -126,21 +126,40 @@ static int write_wait(const struct session_digest *s, const struct session_resul
 	return snprintf(text, space, "; the waits are not in these stacks, which are of CPU time");
 }
 
-/* Whether the beginning names the place where threads waited (findings_search_say_place). */
-static bool has_place(const char *begin)
+/* Whether the finding names the place where threads waited: no other wait stands beside it. */
+static bool has_place(const struct finding *f)
 {
-	return begin && strstr(begin, "% of it in ");
+	return f && (strstr(f->says, " waited ") || strstr(f->says, " slept ") ||
+		     strstr(f->says, " waits in "));
+}
+
+/* Writes whether the cause is not known, where a stall or a request asks why. Returns the length.
+ */
+static int write_answer(const struct session_result *s, const struct answer *answer, char *text,
+			size_t space)
+{
+	static const char *const words[] = {
+		[ANSWER_CERTAIN] = "",
+		[ANSWER_LIKELY] = "",
+		[ANSWER_NOT_KNOWN] = "cause not known; ",
+		[ANSWER_NOTHING] = "nothing unusual; ",
+	};
+
+	return snprintf(text, space, "%s",
+			trigger_reason_asks_why(&s->reason) ? words[answer->level] : "");
 }
 
 void session_headline_write(const struct session_digest *s, const struct session_result *session,
-			    const struct finding *first, const char *cause, char *text,
+			    const struct finding *first, const struct answer *answer, char *text,
 			    size_t space)
 {
 	const struct signal *running = signals_of_stacks(session->signals, STACKS_RUNNING);
-	const char *begin = cause ? cause : first ? first->says : NULL;
-	int n = begin ? snprintf(text, space, "%s; ", begin) : 0, waited = 0;
+	const char *begin = first ? first->says : NULL;
+	int n = write_answer(session, answer, text, space), waited = 0;
 
-	if (n < 0 || (size_t)n >= space)
+	if (begin && (size_t)n < space)
+		n += snprintf(text + n, space - (size_t)n, "%s; ", begin);
+	if ((size_t)n >= space)
 		return;
 	n += write_trigger(session, text + n, space - (size_t)n);
 	if ((size_t)n < space)
@@ -148,7 +167,7 @@ void session_headline_write(const struct session_digest *s, const struct session
 					    space - (size_t)n);
 	if ((size_t)n >= space)
 		return;
-	if (!has_place(begin) && (is_wait(session) || session->reason.kind == TRIGGER_REQUEST))
+	if (!has_place(first) && (is_wait(session) || session->reason.kind == TRIGGER_REQUEST))
 		waited = write_wait(s, session, text + n, space - (size_t)n);
 	n += waited;
 	if ((size_t)n >= space)

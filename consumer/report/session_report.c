@@ -391,9 +391,10 @@ static int by_weight(const void *a, const void *b)
 static void put_end(struct report *r)
 {
 	const struct session_result *s = r->session;
-	char headline[2048], cause[CAUSES_TEXT_BYTES];
-	bool known = session_facts_cause(s, cause), complete, unknown;
 	_cleanup_free_ struct findings *found = NULL;
+	struct answer answer;
+	char headline[2048];
+	bool unknown;
 	struct jsonw w;
 	size_t bytes;
 
@@ -401,16 +402,16 @@ static void put_end(struct report *r)
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
 	session_result_write_stopped(s, &w);
 	session_result_write_pre(s, &w);
-	complete = session_verdict_write(s, &r->summary, &w);
+	session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
-	found = session_findings_find(s, &r->summary, r->releases, r->locks, complete, &unknown);
+	found = session_findings_find(s, &r->summary, r->releases, r->locks, &unknown);
+	answer = answer_of(found, &s->reason, r->summary.waits.calm_ms);
 	session_headline_write(&r->summary, s, found && found->count ? &found->items[0] : NULL,
-			       known ? cause : NULL, headline, sizeof(headline));
+			       &answer, headline, sizeof(headline));
 	bytes = strlen(headline);
 	session_locks_headline(s, r->releases, r->locks, headline + bytes,
 			       sizeof(headline) - bytes);
-	if (known)
-		jsonw_string(&w, "cause", cause);
+	answer_write(&answer, &w);
 	jsonw_string(&w, "headline", headline);
 	session_findings_write(found, unknown, &w);
 	session_waits_write(&r->summary.waits, &w);

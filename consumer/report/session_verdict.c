@@ -286,7 +286,7 @@ static void write_explained(const struct session_result *s, const struct session
 	jsonw_milli(w, "explained", (int64_t)(MIN(covered_ms, stalled_ms) * 1000 / stalled_ms));
 }
 
-bool session_verdict_write(const struct session_result *s, const struct session_digest *summary,
+void session_verdict_write(const struct session_result *s, const struct session_digest *summary,
 			   struct jsonw *w)
 {
 	char reason[LEDGER_REASON_BYTES];
@@ -295,6 +295,7 @@ bool session_verdict_write(const struct session_result *s, const struct session_
 
 	write_ledger(s, &all, w);
 	verdict = judge_signals(s, summary, &all, reason);
+	jsonw_string(w, "quality", ledger_verdict_name(verdict));
 	jsonw_string(w, "verdict", ledger_verdict_name(verdict));
 	if (reason[0])
 		jsonw_string(w, "verdict_reason", reason);
@@ -302,5 +303,4 @@ bool session_verdict_write(const struct session_result *s, const struct session_
 	write_signals(s, w);
 	jsonw_milli(w, "lost_share",
 		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);
-	return verdict == VERDICT_COMPLETE;
 }

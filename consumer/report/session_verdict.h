@@ -18,10 +18,10 @@ struct jsonw;
 uint64_t session_verdict_stalled_ms(const struct session_result *s);
 
 /*
- * Writes `ledger`, `verdict`, its reason, `stalled_ms`, `explained`, the signals' own keys and
- * `lost_share` of session.end. `summary` has all stacks. Returns whether the verdict is complete.
+ * Writes `ledger`, `quality`, `verdict` (the same, for older readers), its reason, `stalled_ms`,
+ * `explained`, the signals' own keys and `lost_share` of session.end. `summary` has all stacks.
  */
-bool session_verdict_write(const struct session_result *s, const struct session_digest *summary,
+void session_verdict_write(const struct session_result *s, const struct session_digest *summary,
 			   struct jsonw *w);
 
 #endif

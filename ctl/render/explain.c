@@ -10,6 +10,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/render/session_lines.h"
 #include "ctl/render/symptom.h"
+#include "ctl/render/text_report_answer.h"
 #include "ctl/render/text_report_chains.h"
 #include "ctl/render/text_report_findings.h"
 #include "ctl/view/view.h"
@@ -74,36 +75,26 @@ static void print_evidence(const struct explained *e, const struct json_node *ev
 	}
 }
 
-/* Prints a finding; `share` is the form of its share. */
-static void print_cause(struct explained *e, const struct json_node *finding, const char *share)
+/* Prints a finding: its share of the waits, or how long it lasted, its level and the reason. */
+static void print_cause(struct explained *e, const struct json_node *finding)
 {
+	bool of_waits = json_node_equals(json_node_get(finding, "of"), "waiting");
 	const char *helps = text_report_findings_help(finding);
 	uint64_t chain = json_node_u64(json_node_get(finding, "chain"));
 	FILE *out = e->lines.out;
 
 	fprintf(out, "\n%u. ", ++e->number);
-	member_text_put(share, finding, out);
-	member_text_put(": [!certain=true?perhaps ]{says}\n", finding, out);
+	member_text_put(of_waits ? "{share:share} of its waits ({explains_ms:ms})"
+				 : "for {explains_ms:ms}",
+			finding, out);
+	member_text_put(": " TEXT_REPORT_FINDINGS_PERHAPS("perhaps ") "{says}\n", finding, out);
+	member_text_put("[level?   {level}: {proof}\n]", finding, out);
 	if (helps)
 		fprintf(out, "   what helps: %s\n", helps);
 	if (chain)
 		text_report_chains_one(&e->lines, chain,
 				       "   the threads that they waited for, link by link:\n", 5);
 	print_evidence(e, json_node_first(json_node_get(finding, "evidence")));
-}
-
-/* Prints the findings of one kind of time, below `head` (a form) if there are any. */
-static void print_causes(struct explained *e, const char *of, const char *head, const char *share)
-{
-	const struct json_node *f = json_node_first(json_node_get(e->lines.end, "findings"));
-
-	for (; f; f = json_node_next(f)) {
-		if (!json_node_equals(json_node_get(f, "of"), of))
-			continue;
-		member_text_put(head, e->lines.end, e->lines.out);
-		head = "";
-		print_cause(e, f, share);
-	}
 }
 
 /* Prints the unexplained share. */
@@ -121,9 +112,10 @@ static void print_rest(const struct explained *e, uint64_t waited_ms)
 static void print_why(struct explained *e)
 {
 	const struct json_node *findings = json_node_get(e->lines.end, "findings");
+	const struct json_node *finding = json_node_first(findings);
 	uint64_t waited_ms = json_node_u64(json_node_get(e->lines.end, "waited_ms"));
 
-	if (!json_node_first(findings)) {
+	if (!finding) {
 		member_text_put("[findings?[findings_more?causes omitted: the line was full "
 				"(trocar-consumer --max-line-bytes)][!findings_more?nothing "
 				"unusual: its threads waited {waited_ms:ms} in all, and nothing "
@@ -133,13 +125,13 @@ static void print_why(struct explained *e)
 				e->lines.end, e->lines.out);
 		return;
 	}
-	print_causes(e, "waiting", "\nwhy its threads waited, {waited_ms:ms} in all:\n",
-		     waited_ms ? "{share:share} ({explains_ms:ms})" : "{share:share}");
-	if (e->number)
+	if (waited_ms)
+		member_text_put("\nwhy its threads waited, {waited_ms:ms} in all:\n", e->lines.end,
+				e->lines.out);
+	for (; finding; finding = json_node_next(finding))
+		print_cause(e, finding);
+	if (waited_ms)
 		print_rest(e, waited_ms);
-	print_causes(e, "running", "\nwhat ran more than in the baseline:\n", "{share:share}");
-	print_causes(e, "session", "\nwhat lasted for this share of the session:\n",
-		     "{share:share}");
 }
 
 static void print_session(struct explained *e)
@@ -155,6 +147,7 @@ static void print_session(struct explained *e)
 	if (!s->end)
 		return;
 	e->end_text = pool_text(&s->store->texts, s->session->end);
+	text_report_answer_put(s->end, "how sure the answer is: ", s->out);
 	member_text_put("how good the data are: {verdict}[verdict_reason?, {verdict_reason}]\n",
 			s->end, s->out);
 	print_why(e);

@@ -5,8 +5,10 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/terminal.h"
+#include "ctl/cli/text.h"
 #include "ctl/render/section.h"
 #include "ctl/render/sections.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 /* A smaller unexplained share is not printed. */
@@ -15,16 +17,27 @@
 static const struct {
 	const char *word, *helps;
 } causes[] = {
-#define FINDING(id, word, of, least, helps) { word, helps },
+#define FINDING(id, word, of, resource, least, level, proof, helps) { word, helps },
 #include "shared/findings/findings.def"
 #undef FINDING
 };
 
+/* Its share of the waits, or how long it lasted. Lines of older agents have a share of each. */
 static void print_finding(const struct json_node *finding, FILE *out)
 {
-	fprintf(out, "  %s%3.0f %%%s  ", terminal_on(STYLE_HEAD),
-		100 * json_node_double(json_node_get(finding, "share")), terminal_off());
-	member_text_put("[!certain=true?perhaps: ]{says}\n", finding, out);
+	bool of_waits = json_node_equals(json_node_get(finding, "of"), "waiting");
+	char lasted[TEXT_UNIT_BYTES];
+
+	fprintf(out, "  %s", terminal_on(STYLE_HEAD));
+	if (of_waits)
+		fprintf(out, "%3.0f %%", 100 * json_node_double(json_node_get(finding, "share")));
+	else
+		fprintf(out, "%5s",
+			text_duration_us(member_text_number(finding, "explains_ms") *
+						 (NSEC_PER_MSEC / NSEC_PER_USEC),
+					 lasted));
+	fprintf(out, "%s  ", terminal_off());
+	member_text_put(TEXT_REPORT_FINDINGS_PERHAPS("perhaps: ") "{says}\n", finding, out);
 }
 
 const char *text_report_findings_help(const struct json_node *finding)
@@ -47,42 +60,29 @@ static void print_help(const struct json_node *findings, const struct json_node 
 		fprintf(out, "  what helps: %s\n", helps);
 }
 
-/* Prints the findings of one kind of time, below `head` if there are any. */
-static void print_findings(const struct json_node *findings, const char *of, const char *head,
-			   FILE *out)
-{
-	const struct json_node *finding = json_node_first(findings);
-
-	for (; finding; finding = json_node_next(finding)) {
-		if (!json_node_equals(json_node_get(finding, "of"), of))
-			continue;
-		fputs(head, out);
-		head = "";
-		print_finding(finding, out);
-		print_help(findings, finding, out);
-	}
-}
-
 void text_report_findings(struct session_lines *s)
 {
 	const struct json_node *findings = json_node_get(s->end, "findings");
+	const struct json_node *finding = json_node_first(findings);
 	double left = 100 * json_node_double(json_node_get(s->end, "unexplained"));
-	bool any = json_node_first(findings);
 
 	if (!findings)
 		return;
 	section_begin(s->out, "findings");
-	if (any)
-		member_text_put("why its threads waited {waited_ms:ms}\n", s->end, s->out);
+	if (finding)
+		member_text_put(member_text_number(s->end, "waited_ms")
+					? "why its threads waited {waited_ms:ms}\n"
+					: "what the kernel's own files prove\n",
+				s->end, s->out);
 	else
 		member_text_put("[findings_more?causes omitted: the line was full (trocar-consumer "
 				"--max-line-bytes)][!findings_more?nothing unusual: its threads "
 				"waited {waited_ms:ms} in all]\n",
 				s->end, s->out);
-	print_findings(findings, "waiting", "", s->out);
-	if (any && left >= UNEXPLAINED_PCT)
+	for (; finding; finding = json_node_next(finding)) {
+		print_finding(finding, s->out);
+		print_help(findings, finding, s->out);
+	}
+	if (json_node_first(findings) && left >= UNEXPLAINED_PCT)
 		fprintf(s->out, "  %3.0f %%  not explained\n", left);
-	print_findings(findings, "running", "  and what ran more than in the baseline\n", s->out);
-	print_findings(findings, "session", "  and what lasted for this share of the session\n",
-		       s->out);
 }

@@ -5,6 +5,13 @@
 
 #include "shared/json/json_node.h"
 
+/*
+ * A form (member_text.h) with `word` before a finding that is not certain. Lines of older agents
+ * have a bool instead of the level.
+ */
+#define TEXT_REPORT_FINDINGS_PERHAPS(word) \
+	"[level?[!level=certain?" word "]][!level?[!certain=true?" word "]]"
+
 /* Returns the usual remedy for a finding, a literal; NULL for an unknown cause. */
 const char *text_report_findings_help(const struct json_node *finding);
 

@@ -202,26 +202,12 @@ static void put_histograms(const struct lock_waits *locks, const struct event_li
 				      names ? &names[i] : NULL);
 }
 
-/* Whether a module belongs to the C or C++ library: its functions implement locks. */
-static bool is_library(const char *module)
-{
-	static const char *const names[] = { "libc.",  "libc-", "libpthread", "libstdc++",
-					     "libc++", "ld-",	"ld.",	      "[vdso]" };
-	const char *slash = module ? strrchr(module, '/') : NULL;
-	const char *name = slash ? slash + 1 : module;
-
-	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
 void session_locks_release(const struct stack *stack, const struct named_frame *frames, size_t n,
 			   struct lock_release *ret_release)
 {
 	*ret_release = (struct lock_release){};
 	for (size_t i = stack->kernel_frames; i < n; i++) {
-		if (!frames[i].fn || is_library(frames[i].module))
+		if (!frames[i].fn || frame_name_is_library(frames[i].module))
 			continue;
 		*ret_release = (struct lock_release){ frames[i].fn, frames[i].module };
 		return;

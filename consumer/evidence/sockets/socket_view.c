@@ -150,6 +150,8 @@ void socket_view_add(struct socket_view *v, const struct socket_record *r)
 	}
 	if (is_unacked(r))
 		p->now_signs |= 1u << SOCKET_SIGN_UNACKED;
+	if (r->way == SOCKET_LISTENS && r->queue)
+		p->now_signs |= 1u << SOCKET_SIGN_QUEUED;
 	if (is_queue_full(r))
 		p->now_signs |= 1u << SOCKET_SIGN_QUEUE_FULL;
 	if (r->way == SOCKET_LISTENS)

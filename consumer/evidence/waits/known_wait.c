@@ -78,32 +78,66 @@ static bool is_at_mutex(const struct look_on *on, const struct named_frame *fram
 	       (operation == FUTEX_WAIT && on->number && name && !strcmp(name, "/libc.so.6"));
 }
 
+/* Whether a function is the program's: its own, or of a library that works for it. */
+static bool is_place(const struct named_frame *f)
+{
+	const struct row *row = find_row(f->fn);
+
+	return f->fn && !f->entry && !(row && row->passes) && !frame_name_is_library(f->module);
+}
+
+/*
+ * Returns the index of the frame that identifies the wait: the innermost function that a runtime
+ * has compiled, whose natives wait for it; else the innermost one of the program; n: none.
+ */
+static size_t find_place(const struct stack *stack, const struct named_frame *frames, size_t n)
+{
+	size_t place = n;
+
+	for (size_t i = stack->kernel_frames; i < n; i++) {
+		if (!is_place(&frames[i]))
+			continue;
+		if (frames[i].kind && !strcmp(frames[i].kind, "jit"))
+			return i;
+		place = MIN(place, i);
+	}
+	return place;
+}
+
+/* Returns the innermost frame of the program's own file; NULL: none. */
+static const struct named_frame *find_own(const struct stack *stack,
+					  const struct named_frame *frames, size_t n)
+{
+	for (size_t i = stack->kernel_frames; i < n; i++)
+		if (stack->exe && stack->frames[i].module == stack->exe)
+			return &frames[i];
+	return NULL;
+}
+
 /* Finds the frame that identifies the wait, and its callers below main. */
 static void find_frames(const struct stack *stack, const struct named_frame *frames, size_t n,
 			struct known_wait *w)
 {
-	const struct named_frame *own = NULL;
-	size_t callers = 0;
+	size_t place = find_place(stack, frames, n), callers = 0;
+	const struct module *library = NULL;
+	const struct named_frame *own;
 
-	for (size_t i = stack->kernel_frames; i < n; i++) {
-		const struct row *row = find_row(frames[i].fn);
-
-		if (!stack->exe || stack->frames[i].module != stack->exe)
+	/* One function of a library is enough: its callers in other files explain more. */
+	if (stack->exe && place < n && stack->frames[place].module != stack->exe)
+		library = stack->frames[place].module;
+	for (size_t i = place + 1; i < n && callers < KNOWN_WAIT_CALLERS; i++) {
+		if (!is_place(&frames[i]) || (library && stack->frames[i].module == library))
 			continue;
-		if (!own)
-			own = &frames[i];
-		if (!frames[i].fn || (row && row->passes))
-			continue;
-		if (!w->frame)
-			w->frame = &frames[i];
-		else if (callers < KNOWN_WAIT_CALLERS && strcmp(frames[i].fn, "main") != 0)
-			w->callers[callers++] = frames[i].fn;
-		else
-			return;
+		if (!strcmp(frames[i].fn, "main"))
+			break;
+		w->callers[callers++] = frames[i].fn;
 	}
-	if (!w->frame && stack->kernel_frames < n)
+	own = find_own(stack, frames, n);
+	if (place < n)
+		w->frame = &frames[place];
+	else if (stack->kernel_frames < n)
 		w->frame = own ? own : &frames[stack->kernel_frames];
-	else if (!w->frame && n)
+	else if (n)
 		w->frame = &frames[0];
 }
 

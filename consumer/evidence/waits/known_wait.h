@@ -38,10 +38,11 @@ struct known_wait {
 
 /*
  * Classifies a stack of waiting threads, which wait on `on` (NULL: unknown). `frames` are its `n`
- * named frames; their names are borrowed. ret_wait->frame is the innermost named frame of the
- * program's own file that does not wait on behalf of its caller; without one, the innermost user
- * frame; without one, that of the kernel. The callers, up to main, are of the program's own file
- * too.
+ * named frames (after frame_proof_judge); their names are borrowed. ret_wait->frame is the
+ * innermost function that a runtime has compiled; without one, the innermost named function that is
+ * neither an entry point nor of the C library, and does not wait on behalf of its caller; without
+ * one, the innermost frame of the program's own file, of user mode, or of the kernel. The callers,
+ * up to main, are such functions too; of other files if `frame` is of a library.
  */
 void known_wait_judge(const struct stack *stack, const struct look_on *on,
 		      const struct named_frame *frames, size_t n, struct known_wait *ret_wait);

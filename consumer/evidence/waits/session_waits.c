@@ -302,8 +302,7 @@ static const struct session_wait *find_top(const struct session_waits *s, enum r
 _Static_assert((int)ACCOUNT_QUEUE == WAIT_FOR_CPU && (int)ACCOUNT_IO == WAIT_BLOCKED,
 	       "a state is not a part of a time account");
 
-/* Writes the row's function, its callers, and the object of its wait. Returns the length. */
-static int say_place(const struct session_wait *row, char *text, size_t space)
+int session_waits_say_place(const struct session_wait *row, char *text, size_t space)
 {
 	size_t n = (size_t)snprintf(text, space, "%.200s", row->fn ? row->fn : "unnamed code");
 
@@ -345,7 +344,8 @@ static int say_asked(const struct session_wait *row, char *text, size_t space)
 		n += wait_objects_say_peer(row->on, text + n, space - (size_t)n);
 	if ((size_t)n < space)
 		n += snprintf(text + n, space - (size_t)n, " in ");
-	return (size_t)n >= space ? n : n + say_place(row, text + n, space - (size_t)n);
+	return (size_t)n >= space ? n
+				  : n + session_waits_say_place(row, text + n, space - (size_t)n);
 }
 
 int session_waits_clause(const struct session_waits *s, enum resource resource,
@@ -375,7 +375,8 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
 	else
 		n += snprintf(text + n, space - (size_t)n, "%llu ms of it in ",
 			      (unsigned long long)(top->weight_ns / NSEC_PER_MSEC));
-	return (size_t)n >= space ? n : n + say_place(top, text + n, space - (size_t)n);
+	return (size_t)n >= space ? n
+				  : n + session_waits_say_place(top, text + n, space - (size_t)n);
 }
 
 int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space)
@@ -433,7 +434,8 @@ int session_waits_place(const struct session_waits *s, uint8_t state, char *text
 	}
 	if ((size_t)n < space)
 		n += snprintf(text + n, space - (size_t)n, "in ");
-	return (size_t)n >= space ? n : n + say_place(top, text + n, space - (size_t)n);
+	return (size_t)n >= space ? n
+				  : n + session_waits_say_place(top, text + n, space - (size_t)n);
 }
 
 /* Ranks waits for something first, then waits on condition variables, then waits for work. */

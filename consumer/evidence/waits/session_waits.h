@@ -90,6 +90,12 @@ const struct session_wait *session_waits_row(const struct session_waits *s,
  */
 int session_waits_say_on(const struct session_wait *row, char *text, size_t space);
 
+/*
+ * Writes the row's function, its callers, and the object of its wait: "write_journal (called by
+ * commit) on the file wal.1". Returns the length.
+ */
+int session_waits_say_place(const struct session_wait *row, char *text, size_t space);
+
 /* Returns the time of waits in onset and during that the pressure of `resource` measures. */
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource);
 

@@ -12,13 +12,15 @@ static char text[CAUSES_TEXT_BYTES];
 
 static void says(const struct causes_case *c, const char *sentence)
 {
+	enum cause_id id;
+
 	memset(text, 0, sizeof(text));
 	if (!sentence) {
-		if (causes_find(c, text))
+		if (causes_find(c, &id, text))
 			fail_msg("%s", text);
 		return;
 	}
-	assert_true(causes_find(c, text));
+	assert_true(causes_find(c, &id, text));
 	assert_string_equal(text, sentence);
 }
 

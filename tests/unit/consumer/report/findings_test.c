@@ -49,10 +49,10 @@ static const char *get(json_object *object, const char *key)
 	return json_object_get_string(json_object_object_get(object, key));
 }
 
-/* The most time first, CPU time last; of one cause the larger; little is not reported. */
+/* The most time first, of whatever kind; of one cause the larger; little is not reported. */
 static void test_order(void **state)
 {
-	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC, NSEC_PER_SEC }, .certain = true };
+	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC, NSEC_PER_SEC } };
 	json_object *object;
 
 	add(&all, FINDING_FUNCTION, 900, "f");
@@ -70,10 +70,50 @@ static void test_order(void **state)
 	assert_string_equal(get(at(object, 0), "of"), "waiting");
 	assert_true(json_object_get_double(json_object_object_get(at(object, 0), "share")) == 0.5);
 	assert_string_equal(get(at(object, 1), "says"), "disk");
-	assert_string_equal(get(at(object, 2), "cause"), "memory_limit");
-	assert_string_equal(get(at(object, 3), "of"), "running");
+	assert_string_equal(get(at(object, 2), "of"), "running");
+	assert_false(json_object_object_get_ex(at(object, 2), "share", NULL));
+	assert_string_equal(get(at(object, 3), "cause"), "memory_limit");
 	assert_true(json_object_get_double(json_object_object_get(object, "unexplained")) == 0.2);
 	assert_int_equal(json_object_get_int(json_object_object_get(object, "waited_ms")), 4000);
+	json_object_put(object);
+}
+
+/* The root of the symptom comes first, and what others explain besides is cut to the rest. */
+static void test_root(void **state)
+{
+	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC } };
+	json_object *object;
+
+	add(&all, FINDING_LOCK_WAIT, 3600, "more than is left");
+	add(&all, FINDING_MEMORY_LIMIT, 1000, "root");
+	findings_get(&all, FINDING_MEMORY_LIMIT)->is_root = true;
+	add(&all, FINDING_PEER, 500, "nothing is left");
+	object = written(&all);
+	assert_int_equal(json_object_array_length(json_object_object_get(object, "findings")), 2);
+	assert_string_equal(get(at(object, 0), "says"), "root");
+	assert_string_equal(get(at(object, 0), "level"), "certain");
+	assert_string_equal(get(at(object, 1), "level"), "likely");
+	assert_int_equal(json_object_get_int(json_object_object_get(at(object, 1), "explains_ms")),
+			 3000);
+	assert_int_equal(findings_explained_pct(&all), 100);
+	json_object_put(object);
+}
+
+/* What the facts alone prove lasts for a part of the session, and has no share of the waits. */
+static void test_lasts(void **state)
+{
+	struct findings all = { .time_ns = { [FINDINGS_SESSION] = 2 * NSEC_PER_SEC } };
+	struct finding f = { .cause = FINDING_CPU_QUOTA,
+			     .lasts = true,
+			     .ns = NSEC_PER_SEC,
+			     .says = "quota",
+			     .evidence = { .type = "facts" } };
+	json_object *object;
+
+	findings_add(&all, &f);
+	object = written(&all);
+	assert_string_equal(get(at(object, 0), "of"), "session");
+	assert_false(json_object_object_get_ex(at(object, 0), "share", NULL));
 	json_object_put(object);
 }
 
@@ -106,7 +146,6 @@ static void test_bounds(void **state)
 	assert_int_equal(json_object_array_length(json_object_object_get(object, "findings")),
 			 FINDINGS_MAX);
 	assert_true(json_object_get_double(json_object_object_get(object, "unexplained")) == 0.5);
-	assert_false(json_object_get_boolean(json_object_object_get(at(object, 0), "certain")));
 	json_object_put(object);
 
 	all = (struct findings){ .time_ns = { NSEC_PER_SEC } };
@@ -166,7 +205,8 @@ static void test_evidence(void **state)
 UNIT_TESTS(findings)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	 cmocka_unit_test(test_vague),
+		cmocka_unit_test(test_order),	 cmocka_unit_test(test_root),
+		cmocka_unit_test(test_lasts),	 cmocka_unit_test(test_vague),
 		cmocka_unit_test(test_bounds),	 cmocka_unit_test(test_room),
 		cmocka_unit_test(test_evidence),
 	};

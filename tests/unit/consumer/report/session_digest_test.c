@@ -298,12 +298,13 @@ static void test_self(void **state)
 static const struct signal_kind runs = { .stacks_of = STACKS_RUNNING },
 				waits = { .stacks_of = STACKS_WAITING };
 static struct signal oncpu = { .kind = &runs };
+static const struct answer certain = { .level = ANSWER_CERTAIN };
 
 static void headline(const struct session_result *s, char *line, size_t space)
 {
 	json_object_put(write_out());
 	memset(line, 'x', space);
-	session_headline_write(&summary, s, NULL, NULL, line, space);
+	session_headline_write(&summary, s, NULL, &certain, line, space);
 	assert_non_null(memchr(line, 0, space));
 }
 
@@ -458,7 +459,7 @@ static void test_headline_long(void **state)
 		_cleanup_free_ char *exact = malloc(space);
 
 		assert_non_null(exact);
-		session_headline_write(&summary, &s, NULL, NULL, exact, space);
+		session_headline_write(&summary, &s, NULL, &certain, exact, space);
 		assert_non_null(memchr(exact, 0, space));
 	}
 }

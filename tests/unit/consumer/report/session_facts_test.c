@@ -32,12 +32,13 @@ static struct session_result *new_session(enum resource resource)
 	return s;
 }
 
-/* A line for each source, before session.end; the cause stands there, and first in the headline. */
+/* A line for each source, before session.end; the cause is the first finding there, and first in
+ * the headline. */
 static void test_lines(void **state)
 {
 	static const char cause[] = "CPU quota of 40 % used up: 1.90 s throttled in 2.0 s";
 	struct session_result *s = new_session(RESOURCE_CPU);
-	json_object *all, *end;
+	json_object *all, *end, *first;
 
 	s->facts = new_facts();
 	report_testing_begin(1u << 20, 8192, 12);
@@ -53,7 +54,9 @@ static void test_lines(void **state)
 		assert_string_equal(get(at(all, i), "cgroup"), own);
 	}
 	end = at(all, FACTS_SOURCE_COUNT_);
-	assert_string_equal(get(end, "cause"), cause);
+	first = json_object_array_get_idx(json_object_object_get(end, "findings"), 0);
+	assert_string_equal(get(first, "says"), cause);
+	assert_string_equal(get(first, "level"), "certain");
 	assert_memory_equal(get(end, "headline"), cause, strlen(cause));
 	assert_non_null(strstr(get(end, "headline"), "in 2.0 s; /api stalled on cpu for 400 ms"));
 	json_object_put(all);
@@ -65,15 +68,16 @@ static void test_other_resource(void **state)
 {
 	struct session_result *s = new_session(RESOURCE_IO);
 	char text[CAUSES_TEXT_BYTES];
+	enum cause_id id;
 
 	s->facts = new_facts();
-	assert_false(session_facts_cause(s, text));
+	assert_false(session_facts_cause(s, &id, text));
 	session_result_free(s);
 	s = new_session(RESOURCE_CPU);
-	assert_false(session_facts_cause(s, text));
+	assert_false(session_facts_cause(s, &id, text));
 	s->facts = new_facts();
 	s->reason = (struct trigger_reason){ .kind = TRIGGER_REQUEST };
-	assert_true(session_facts_cause(s, text));
+	assert_true(session_facts_cause(s, &id, text));
 	session_result_free(s);
 }
 

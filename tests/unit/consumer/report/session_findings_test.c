@@ -271,7 +271,7 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 	session_waits_add(&summary.waits, &calm, &wait);
 	jsonw_init(&w, 8192);
 	jsonw_object(&w, NULL);
-	found = session_findings_find(s, &summary, NULL, NULL, true, &unknown);
+	found = session_findings_find(s, &summary, NULL, NULL, &unknown);
 	session_findings_write(found, unknown, &w);
 	free(found);
 	jsonw_object_end(&w);

@@ -17,9 +17,9 @@ static void has(const char *what)
 	"{\"cause\":\"disk_neighbour\",\"of\":\"waiting\",\"explains_ms\":2500,\"share\":0.61," \
 	"\"certain\":true,\"says\":\"its threads waited for v\\u001bda\",\"evidence\":"         \
 	"[{\"type\":\"neighbour\",\"signal\":\"block\",\"neighbour\":\"/it's \\\"b\\\"\"}]}"
-#define FUNCTION                                                                             \
-	"{\"cause\":\"function\",\"of\":\"running\",\"explains_ms\":500,\"share\":0.3,"      \
-	"\"certain\":false,\"says\":\"keysCommand grew\",\"evidence\":[{\"type\":\"stack\"," \
+#define FUNCTION                                                                                                                     \
+	"{\"cause\":\"function\",\"of\":\"running\",\"explains_ms\":500,\"share\":0.3,"                                              \
+	"\"level\":\"likely\",\"proof\":\"the samples show where\",\"says\":\"keysCommand grew\",\"evidence\":[{\"type\":\"stack\"," \
 	"\"signal\":\"oncpu\"}]}"
 
 static void explain(const char *lines)
@@ -34,19 +34,22 @@ static void test_causes(void **state)
 	explain(START("\"pressure\":{\"resource\":\"io\",\"kind\":\"some\",\"stall_ms\":434,"
 		      "\"window_ms\":2000}")
 			END(",\"verdict\":\"partial\",\"verdict_reason\":\"20 % lost\","
-			    "\"findings\":[" DISK "," FUNCTION "],\"waited_ms\":4100,"
+			    "\"answer\":{\"level\":\"likely\",\"explained_pct\":61,"
+			    "\"baseline\":\"none\"},\"findings\":[" DISK "," FUNCTION
+			    "],\"waited_ms\":4100,"
 			    "\"unexplained\":0.39"));
 	has("cart stalled\nsession 0000000000000001, rule rule1");
 	has("\nwhat was noticed: the kernel reports that its tasks stalled on io (some) for 434 ms in "
 	    "a window of 2.0 s\n");
 	has("how good the data are: partial, 20 % lost\n");
 	has("\nwhy its threads waited, 4.1 s in all:\n\n"
-	    "1. 61 % (2.5 s): its threads waited for v\\x1bda\n"
+	    "1. 61 % of its waits (2.5 s): its threads waited for v\\x1bda\n"
 	    "   what helps: raise IOWeight=");
 	has("   it rests on: jq -c 'select(.session == \"0000000000000001\" and .type == "
 	    "\"neighbour\" and .signal == \"block\" and .neighbour == \"/it\\u0027s \\\"b\\\"\")' /");
 	has("\nnot explained: 39 % of their waits (1.5 s)\n");
-	has("\nwhat ran more than in the baseline:\n\n2. 30 %: perhaps keysCommand grew\n");
+	has("\n2. for 500 ms: perhaps keysCommand grew\n   likely: the samples show where\n");
+	has("\nhow sure the answer is: likely; explains 61 % of the waits; nothing to compare with\n");
 }
 
 /* Each way in which a session begins has its words. */

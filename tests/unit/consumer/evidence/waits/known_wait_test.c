@@ -29,7 +29,10 @@ static struct known_wait judge(uint8_t state, const char *const *names, size_t n
 		const char *name = names[i - 1];
 		bool of_library = name && name[0] == '@';
 
-		frames[i] = (struct named_frame){ .fn = of_library ? name + 1 : name };
+		frames[i] = (struct named_frame){
+			.fn = of_library ? name + 1 : name,
+			.module = of_library ? "/lib/libc.so.6" : "/bin/server",
+		};
 		u.stack.frames[i].module = of_library ? library : program;
 	}
 	known_wait_judge(&u.stack, NULL, frames, n + 1, &wait);
