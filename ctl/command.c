@@ -37,11 +37,11 @@
 
 #define VIEW_OPTIONS (OPTION_BIT(OPTION_COUNT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
 
-#define PROFILE_OPTIONS                                                                     \
-	(OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_UNIT) | VIEW_OPTIONS |               \
-	 OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_SVG) | \
-	 OPTION_BIT(OPTION_PPROF) | OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) |   \
-	 OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_INVERTED))
+#define PROFILE_OPTIONS                                                                      \
+	(OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_UNIT) | VIEW_OPTIONS |                \
+	 OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_FULL) | \
+	 OPTION_BIT(OPTION_SVG) | OPTION_BIT(OPTION_PPROF) | OPTION_BIT(OPTION_JSONL) |      \
+	 OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_INVERTED))
 
 static int do_help(const struct options *options, const char *const *arguments);
 static int do_completion(const struct options *options, const char *const *arguments);
@@ -110,13 +110,13 @@ static const struct command {
 	  OPTION_TABLE_WORDS_MAX,
 	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | PROFILE_OPTIONS,
 	  profile_call,
-	  "capture a process (or --cgroup, or --unit) until Ctrl-C or for SECONDS, or a command until it ends, and print its stacks folded" },
+	  "capture a process (or --cgroup, or --unit) until Ctrl-C or for SECONDS, or a command until it ends, and print its stacks folded; on a terminal its report" },
 	{ { "show" },
 	  "[SESSION]",
 	  0,
 	  1,
 	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | OPTION_BIT(OPTION_MEMORY_MIB) |
-		  OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
+		  OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_FULL),
 	  kept_show_call,
 	  "the report of a session that the agent still has, by its first digits; without, the last" },
 	{ { "report" },
@@ -124,9 +124,9 @@ static const struct command {
 	  0,
 	  INPUT_FILES_MAX,
 	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_PLACE | OPTION_BIT(OPTION_OFFSETS) |
-		  OPTION_BIT(OPTION_TOP),
+		  OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_FULL),
 	  text_report_call,
-	  "the newest session (or --all) as text: quality, symptom, findings, account, evidence" },
+	  "the newest session (or --all) as text: the answer on one screen, with --full all evidence" },
 	{ { "explain" },
 	  "[FILE...]",
 	  0,

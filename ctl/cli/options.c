@@ -56,6 +56,8 @@ static const struct option_row rows[] = {
 		    "them"),
 	ROW(SET, SVG, svg, "svg", .help = "a picture: of a difference, or of the capture"),
 	ROW(SET, REPORT, report, "report", .help = "the capture as trocar report prints it"),
+	ROW(SET, FULL, full, "full",
+	    .help = "all of the evidence, not only the answer and what it rests on"),
 	ROW(SET, PPROF, pprof, "pprof", .help = "the capture as a gzipped profile.proto"),
 	ROW(SET, JSONL, jsonl, "jsonl", .help = "the agent's lines of the session as they come"),
 	ROW(SET, INVERTED, inverted, "inverted",

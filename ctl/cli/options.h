@@ -50,6 +50,7 @@ enum option {
 	OPTION_OFFLINE,
 	OPTION_STRICT,
 	OPTION_REPORT,
+	OPTION_FULL,
 	OPTION_PPROF,
 	OPTION_JSONL,
 	OPTION_INVERTED,
@@ -80,7 +81,7 @@ enum option {
 /* Texts are borrowed; NULL: not given. */
 struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
-	bool report, pprof, jsonl, inverted, last, journal;
+	bool report, full, pprof, jsonl, inverted, last, journal;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
 	const char *unit, *count, *debuginfod_cache, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */

@@ -28,8 +28,8 @@ static void parse_columns(const char *text, uint64_t *columns)
 {
 	uint64_t number;
 
-	if (text && parse_u64(text, 1, COLUMNS_MAX, &number) == 0)
-		*columns = number;
+	if (text && parse_u64(text, 1, UINT32_MAX, &number) == 0)
+		*columns = MIN(number, (uint64_t)COLUMNS_MAX);
 }
 
 /* The size of the window is preferred; the environment may be that of another window. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ctl/cli/command_exit.h"
+#include "ctl/cli/terminal.h"
 #include "ctl/cli/text.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/own_agent.h"
@@ -346,7 +347,7 @@ static void say_account(struct profile *p, const struct view *view)
 static int print_form(const struct options *o, struct view *view)
 {
 	if (o->report)
-		return text_report_write(view, o->top, o->out);
+		return text_report_write(view, o->full, o->top, o->out);
 	if (o->svg)
 		return flamegraph_draw(view, o->title, o->inverted, o->out);
 	if (o->pprof)
@@ -488,6 +489,9 @@ int profile_call(const struct options *options, const char *const *arguments)
 
 	if (status != COMMAND_FINE)
 		return status;
+	/* A person at a terminal reads the answer, other programs read the stacks. */
+	if (terminal_get()->is_one && is_folded(&unit.options))
+		unit.options.report = true;
 	options = &unit.options;
 	if (options->cgroup || !arguments[0] || is_number(arguments[0]))
 		return capture_pid_or_cgroup(options, arguments);

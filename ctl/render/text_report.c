@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "ctl/cli/command_exit.h"
+#include "ctl/cli/terminal.h"
+#include "ctl/cli/wrap.h"
+#include "ctl/render/brief.h"
 #include "ctl/render/sections.h"
 #include "ctl/render/text_report_asides.h"
 #include "ctl/render/text_report_functions.h"
@@ -18,9 +21,12 @@
 #define EARLIER TEXT_REPORT_EARLIER
 #define DURING	TEXT_REPORT_DURING
 
+#define BRIEF_FUNCTIONS 5 /* of the brief report */
+
 struct text_report {
 	struct input *input; /* input of the view */
 	struct view *view;
+	bool full;
 	uint64_t top;
 	FILE *out;
 };
@@ -61,7 +67,7 @@ static bool is_calm_alone(const struct text_report *r, const struct text_report_
 	return true;
 }
 
-/* Prints the view as paths; with `ran` first as functions. */
+/* Prints the view as paths, unless `what` is NULL; with `ran` first as functions. */
 static int print_view(struct text_report *r, const char *what, bool ran)
 {
 	_cleanup_(tree_done) struct tree tree = { 0 };
@@ -75,7 +81,7 @@ static int print_view(struct text_report *r, const char *what, bool ran)
 		return e;
 	if (ran)
 		e = text_report_functions(r->view, &tree, &samples, r->top, r->out);
-	return e < 0 ? e : text_report_functions_paths(r->view, &tree, what, r->out);
+	return e < 0 || !what ? e : text_report_functions_paths(r->view, &tree, what, r->out);
 }
 
 static bool has_stacks(const struct text_report *r)
@@ -134,10 +140,48 @@ static int print_stacks(struct text_report *r, uint32_t session)
 	return e < 0 ? e : text_report_tasks(r->view, r->out);
 }
 
+/* Prints the functions that ran into a new text. 0 or -errno. */
+static int print_functions(const struct text_report *r, uint32_t session, char **ret_text)
+{
+	struct text_report brief = *r;
+	size_t bytes;
+	int e;
+
+	brief.out = open_memstream(ret_text, &bytes);
+	brief.top = MIN(r->top, (uint64_t)BRIEF_FUNCTIONS);
+	if (!brief.out)
+		return -ENOMEM;
+	view_choose(r->view, session);
+	view_only(r->view, view_find_signal(r->view, "oncpu"), false);
+	e = has_stacks(&brief) ? print_view(&brief, NULL, true) : 0;
+	fclose(brief.out);
+	return e;
+}
+
+static int print_brief(const struct text_report *r, uint32_t number)
+{
+	_cleanup_(session_lines_done) struct session_lines lines;
+	const struct terminal terminal = *terminal_get();
+	struct terminal screen = terminal;
+	_cleanup_free_ char *functions = NULL;
+	const char *before = wrap_not();
+
+	screen.columns = terminal_columns(BRIEF_COLUMNS);
+	terminal_use(&screen);
+	session_lines_open(&lines, &r->input->store, number, r->out);
+	session_lines_fail(&lines, print_functions(r, number, &functions));
+	if (lines.error == 0)
+		brief_write(&lines, functions, before);
+	terminal_use(&terminal);
+	return lines.error;
+}
+
 static int print_session(struct text_report *r, uint32_t number)
 {
 	_cleanup_(session_lines_done) struct session_lines lines;
 
+	if (!r->full)
+		return print_brief(r, number);
 	session_lines_open(&lines, &r->input->store, number, r->out);
 	for (size_t i = 0; lines.error == 0 && i < ARRAY_SIZE(sections); i++)
 		sections[i](&lines);
@@ -152,7 +196,7 @@ static int print_all(struct text_report *r)
 {
 	const struct store *s = &r->input->store;
 	unsigned int n = 0;
-	int e = text_report_stalls(s, r->out);
+	int e = r->full ? text_report_stalls(s, r->out) : 0;
 
 	for (uint32_t i = 0; e == 0 && i < s->ids.count; i++) {
 		if (!s->sessions[i].files)
@@ -161,12 +205,14 @@ static int print_all(struct text_report *r)
 			fputs("\n----\n\n", r->out);
 		e = print_session(r, i);
 	}
-	return e < 0 ? e : text_report_asides(&r->input->reader.asides, s, r->out);
+	return e < 0 || !r->full ? e : text_report_asides(&r->input->reader.asides, s, r->out);
 }
 
-int text_report_write(struct view *view, uint64_t top, FILE *out)
+int text_report_write(struct view *view, bool full, uint64_t top, FILE *out)
 {
-	struct text_report report = { .input = view->input, .view = view, .top = top, .out = out };
+	struct text_report report = {
+		.input = view->input, .view = view, .full = full, .top = top, .out = out
+	};
 
 	view->n_by = 0;
 	return print_all(&report);
@@ -174,7 +220,9 @@ int text_report_write(struct view *view, uint64_t top, FILE *out)
 
 int text_report_write_one(struct view *view, uint32_t session, uint64_t top, FILE *out)
 {
-	struct text_report report = { .input = view->input, .view = view, .top = top, .out = out };
+	struct text_report report = {
+		.input = view->input, .view = view, .full = true, .top = top, .out = out
+	};
 
 	view->n_by = 0;
 	return print_session(&report, session);
@@ -182,7 +230,7 @@ int text_report_write_one(struct view *view, uint32_t session, uint64_t top, FIL
 
 static int print_report(const struct options *options, struct view *view)
 {
-	int r = text_report_write(view, options->top, options->out);
+	int r = text_report_write(view, options->full, options->top, options->out);
 
 	if (r == 0)
 		input_say_left(options, view->input);

@@ -10,12 +10,13 @@
 int text_report_call(const struct options *options, const char *const *arguments);
 
 /*
- * Prints all selected sessions of the view's input, with at most `top` functions each. Changes the
- * selection of the view. 0, -ENOMEM, -ENOSPC.
+ * Prints all selected sessions of the view's input, each on one screen (brief.h); with `full` all
+ * of their evidence. `top`: at most so many functions each. Changes the selection of the view. 0,
+ * -ENOMEM, -ENOSPC.
  */
-int text_report_write(struct view *view, uint64_t top, FILE *out);
+int text_report_write(struct view *view, bool full, uint64_t top, FILE *out);
 
-/* As text_report_write, for one session, a number of the store. */
+/* Prints all evidence of one session, a number of the store. */
 int text_report_write_one(struct view *view, uint32_t session, uint64_t top, FILE *out);
 
 #endif

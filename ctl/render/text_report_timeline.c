@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints the states of each pool's threads over time. */
+#include "ctl/render/text_report_timeline.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,20 +175,25 @@ static void put_ruler(const struct strip *s, uint64_t onset_ms, FILE *out)
 		ruler + s->left, terminal_off());
 }
 
-static void put_head(const struct strip *s, uint64_t onset_ms, FILE *out)
+static void put_head(const struct strip *s, uint64_t onset_ms, bool brief, FILE *out)
 {
+	const char *onset = onset_ms ? ", ~ the onset" : "";
 	char each[TEXT_UNIT_BYTES];
 
-	section_head(
-		out, "timeline",
-		"states of threads over time; a column is %s, | is the trigger%s; full height is "
-		"all threads of the pool; %s is not sampled",
-		text_duration_us((uint64_t)(s->column_ms * 1000), each),
-		onset_ms ? ", ~ the onset" : "", terminal_get()->utf8 ? "\xc2\xb7" : ".");
+	text_duration_us((uint64_t)(s->column_ms * 1000), each);
+	if (brief)
+		section_head(out, "timeline", "a column is %s, | is the trigger%s", each, onset);
+	else
+		section_head(
+			out, "timeline",
+			"states of threads over time; a column is %s, | is the trigger%s; full "
+			"height is all threads of the pool; %s is not sampled",
+			each, onset, terminal_get()->utf8 ? "\xc2\xb7" : ".");
 	put_ruler(s, onset_ms, out);
 }
 
-void text_report_timeline(struct session_lines *s)
+/* Prints the strips of the first `top` pools. Returns how many pools there are. */
+static uint32_t put_pools(struct session_lines *s, uint32_t top)
 {
 	const struct json_node *root;
 	struct timeline_line line;
@@ -194,13 +201,22 @@ void text_report_timeline(struct session_lines *s)
 	struct strip strip;
 
 	session_lines_for_each (root, s, &s->session->timelines, STORE_LINES) {
-		if (!timeline_line_read(root, &line) || !does_something(&line) ||
-		    shown++ >= POOLS_TOP)
+		if (!timeline_line_read(root, &line) || !does_something(&line) || shown++ >= top)
 			continue;
 		make_strip(&line, &strip);
 		if (shown == 1)
-			put_head(&strip, s->session->length_ms[STORE_ONSET], s->out);
+			put_head(&strip, s->session->length_ms[STORE_ONSET], top == 1, s->out);
 		put_pool(&strip, &line, s->out);
 	}
-	section_more(s->out, shown, POOLS_TOP);
+	return shown;
+}
+
+void text_report_timeline(struct session_lines *s)
+{
+	section_more(s->out, put_pools(s, POOLS_TOP), POOLS_TOP);
+}
+
+void text_report_timeline_first(struct session_lines *s)
+{
+	put_pools(s, 1);
 }

@@ -77,18 +77,34 @@ static const struct column columns[] = {
 	{ "ON", .put = put_object },
 };
 
-void text_report_waits(struct session_lines *s)
+/* Prints the waits; with `blocked` none of threads without work. */
+static void print_waits(struct session_lines *s, bool blocked)
 {
 	_cleanup_(text_table_done) struct text_table table;
 	const struct json_node *wait = json_node_first(json_node_get(s->end, "waits"));
 	uint64_t looks = member_text_number(s->end, "looks.passes");
+	unsigned int n = 0;
 
 	columns_begin(&table, columns, ARRAY_SIZE(columns));
-	if (!wait)
-		return;
-	for (; wait; wait = json_node_next(wait))
+	for (; wait; wait = json_node_next(wait)) {
+		if (blocked && member_text_holds("idle=true", wait))
+			continue;
 		columns_add(&table, columns, wait);
+		n++;
+	}
+	if (!n)
+		return;
 	section_head(s->out, "waits", "of threads, in %" PRIu64 " sampling pass%s", looks,
 		     looks == 1 ? "" : "es");
 	section_print(s, &table);
+}
+
+void text_report_waits(struct session_lines *s)
+{
+	print_waits(s, false);
+}
+
+void text_report_waits_blocked(struct session_lines *s)
+{
+	print_waits(s, true);
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "ctl/render/session_lines.h"
 #include "shared/json/json_node.h"
 
 /*
@@ -13,5 +14,8 @@
  * if there is none, or it is not known.
  */
 void text_report_waits_object(const struct json_node *on, const char *before, FILE *out);
+
+/* Prints the section of waits without the threads that wait for work. */
+void text_report_waits_blocked(struct session_lines *s);
 
 #endif

@@ -84,6 +84,11 @@ def check_waited(told, own, queue, text, load):
     print(f"{told / 1e6:.1f} ms told, {own / 1e6:.1f} measured, {queue / 1e6:.1f} in the queue")
 
 
+def proved(end):
+    """The sentence of the kernel's own files that the first finding of a session begins with."""
+    return end["findings"][0]["says"].split("; others waited ")[0] if end.get("findings") else ""
+
+
 def until(question, seconds, text):
     """Asks until the answer is true and returns it; fails with `text` after `seconds` (machine.Patience)."""
     patience = machine.Patience(seconds)

@@ -249,7 +249,7 @@ def test_errors_are_told(t):
     check(found[0]["evidence"] == [{"type": "disk", "signal": "block", "device": disk.name}], f"{found}")
     kept = t.folder / "kept"
     kept.write_bytes(b"".join(agent.raw))
-    report = command(COMMAND, "report", kept).stdout
+    report = command(COMMAND, "report", "--full", kept).stdout
     check(re.search(rf"^  DISK .* ERRORS$(?s:.*)^  {disk.name} +write .* {count}$", report, re.M), report)
     check("ended with an error" in command(COMMAND, "explain", kept).stdout, "explain does not say it")
 

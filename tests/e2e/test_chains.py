@@ -99,7 +99,7 @@ def test_sleep(t):
     check(chain["end"] == "interrupt" and len(links) == 3 and links[2]["wait"] == "sleep", f"{chain}")
     check(links[2]["fn"] == "sleep_on_it" and "index-3, which waited" in chain["says"], f"{chain}")
     check("held by index-3" in command(COMMAND, "explain", kept).stdout, f"{end['findings']}")
-    check("writer-1" in command(COMMAND, "report", kept).stdout, "no chain in the report")
+    check("writer-1" in command(COMMAND, "report", "--full", kept).stdout, "no chain in the report")
 
 
 def test_run(t):

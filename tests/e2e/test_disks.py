@@ -58,7 +58,7 @@ def test_stack_of_a_loop_device(t):
         check(one["device"] != disk.name or one["mounts"] == [str(disk.point)], f"{facts}")
     kept = t.folder / "kept"
     kept.write_bytes(b"".join(agent.raw))
-    report = command(COMMAND, "report", kept).stdout
+    report = command(COMMAND, "report", "--full", kept).stdout
     check(f"{disk.name} ({disk.image}) on {below} at {disk.point}" in report, report)
     first = end["findings"][0]
     check(first["cause"] == "disk" and str(disk.point) in first["says"], f"{end['findings']}")
@@ -113,7 +113,7 @@ def test_path_of_a_file(t):
     check(any(f"on the file {file}" in one for one in says), f"{says}")
     kept = t.folder / "kept"
     kept.write_bytes(b"".join(agent.raw))
-    check(f"file {file}" in command(COMMAND, "report", kept).stdout, "the report does not name the file")
+    check(f"file {file}" in command(COMMAND, "report", "--full", kept).stdout, "the report does not name the file")
 
 
 @pytest.mark.parallel(4)

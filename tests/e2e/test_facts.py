@@ -9,7 +9,7 @@ import time
 import pytest
 
 import machine
-from harness import COMMAND, Skip, check, check_figure, command, rule, rules
+from harness import COMMAND, Skip, check, check_figure, command, proved, rule, rules
 from servers import Witness
 
 pytestmark = pytest.mark.shares_kernel_side
@@ -49,13 +49,13 @@ def test_cpu_quota_speaks_first(t):
         check(abs(said / during["ms"] * 1000 * took - counted) <= 0.15 * counted + 1,
               f"{said} against {counted} in {took} s: {cpu}")
     said = re.fullmatch(r"CPU quota of 40 % used up: (\d+\.\d\d) s throttled in (\d+\.\d) s(, summed over CPUs)?",
-                        end["cause"])
+                        proved(end))
     both = {key: onset[key] + during[key] for key in ("throttled_ms", "ms")}
     denser = max(both, during, key=lambda phase: phase["throttled_ms"] / phase["ms"])
     check(said and abs(float(said[1]) - denser["throttled_ms"] / 1000) < 0.02 and
-          abs(float(said[2]) - denser["ms"] / 1000) < 0.11, f"{end['cause']}: {cpu}")
-    check(end["headline"].startswith(end["cause"] + "; " + group.path), f"{end}")
-    check(report_of(t, agent).startswith(end["cause"] + "; "), "the report begins with something else")
+          abs(float(said[2]) - denser["ms"] / 1000) < 0.11, f"{end['findings']}: {cpu}")
+    check(end["headline"].startswith(proved(end) + "; ") and group.path in end["headline"], f"{end}")
+    check(report_of(t, agent).startswith(proved(end) + "; "), "the report begins with something else")
     for verb in ("flamegraph", "folded", "pprof", "diff", "symbolize"):
         made = subprocess.run([COMMAND, verb, t.folder / "lines"], capture_output=True, check=False)
         check(made.returncode == 0 and made.stdout, f"{verb}: {made.returncode}, {made.stderr}")
@@ -98,8 +98,8 @@ def test_cpu_quota_that_is_gone(t, act):
     # The session ends with its last process; the directory may be there a moment longer.
     gone = any(row["file"] == "cpu.stat" and "removed" in row["reason"] for row in cpu.get("missing", []))
     became = {"lifted": "; it was lifted during the capture"}.get(act, "; its cgroup was removed during the capture" * gone)
-    check(end["cause"].startswith("CPU quota of 20 % used up: ") and end["cause"].endswith(became) and
-          (gone and act != "lifted") == ("removed" in end["cause"]), f"{end['cause']}: {cpu}")
+    check(proved(end).startswith("CPU quota of 20 % used up: ") and proved(end).endswith(became) and
+          (gone and act != "lifted") == ("removed" in proved(end)), f"{end['findings']}: {cpu}")
     check(cpu["limits"]["quota_pct"] == 20, f"{cpu}")
     check(cpu.get("limits_end", {}).get("quota_pct", 0) == (None if act == "lifted" else 0), f"{cpu}")
 
@@ -107,7 +107,7 @@ def test_cpu_quota_that_is_gone(t, act):
 def report_of(t, agent):
     lines = t.folder / "lines"
     lines.write_bytes(b"".join(agent.raw))
-    return command(COMMAND, "report", lines).stdout
+    return command(COMMAND, "report", "--full", lines).stdout
 
 
 def make_file(path, mib):
@@ -130,17 +130,17 @@ def test_memory_limit_speaks_first(t):
     memory = agent.find("facts", session=end["session"], source="memory")[0]
     check_figure("before" in memory["phases"], f"stalled too early: {memory}", t.load)
     said = re.fullmatch(r"memory limit of 64 MiB reached ([\d,]+) times: ([\d,]+) pages read back, \d+\.\d s stalled",
-                        end["cause"])
+                        proved(end))
     phases = [memory["phases"][name] for name in ("onset", "during")]
     check(said and int(said[1].replace(",", "")) == sum(p["max"] for p in phases) and
           int(said[2].replace(",", "")) == sum(p["workingset_refault_file"] + p["workingset_refault_anon"]
-                                               for p in phases), f"{end['cause']}: {memory}")
+                                               for p in phases), f"{end['findings']}: {memory}")
     check(memory["limits"]["max_bytes"] == 64 << 20, f"{memory}")
     check(0 < phases[1]["file_bytes"] <= 64 << 20 and phases[1]["swap_bytes"] == 0, f"{memory}")
     host = agent.find("facts", session=end["session"], source="host")[0]
     check(host["phases"]["during"]["workingset_refault_file"] >= phases[1]["workingset_refault_file"] // 2, f"{host}")
     check(memory["phases"]["before"]["max"] < phases[1]["max"], f"{memory}")
-    check(report_of(t, agent).startswith(end["cause"] + "; "), "the report begins with something else")
+    check(report_of(t, agent).startswith(proved(end) + "; "), "the report begins with something else")
 
 
 @pytest.mark.parallel(3)
@@ -193,7 +193,7 @@ def test_disk_limit_speaks_first(t):
     read = [d["rbytes"] for d in line["phases"]["during"]["devices"] if d["device"] == name][0]
     check_figure(read >= 5 << 20, f"it read more slowly than it may: {line}", t.load)
     said = re.fullmatch(rf"disk limit of 2\.0 MiB/s \(reads\) of {name} \(\S+\) at \S+ used up: (\d+\.\d) MiB read in 3\.\d s",
-                        end["cause"])
-    check(said and abs(float(said[1]) - read / (1 << 20)) <= 0.06, f"{end['cause']}: {line}")
-    check(end["headline"].startswith(end["cause"] + "; ") and
-          report_of(t, agent).startswith(end["cause"] + "; "), f"{end}")
+                        proved(end))
+    check(said and abs(float(said[1]) - read / (1 << 20)) <= 0.06, f"{end['findings']}: {line}")
+    check(end["headline"].startswith(proved(end) + "; ") and
+          report_of(t, agent).startswith(proved(end) + "; "), f"{end}")

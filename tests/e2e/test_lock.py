@@ -187,7 +187,7 @@ def test_patterns(t):
     check("for lock herd_lock in lock_patterns, woken" in end["headline"], f"{end['headline']}")
     kept = t.folder / "lines"
     kept.write_bytes(b"".join(agent.raw))
-    shown = command(COMMAND, "report", kept).stdout
+    shown = command(COMMAND, "report", "--full", kept).stdout
     check("A thundering herd" in shown and "herd_lock in lock_patterns" in shown, shown)
 
 
@@ -213,7 +213,7 @@ def test_homes(t):
     check(worker.pid == heap["pid"] != child["pid"], f"{heap} {child}")
     kept = t.folder / "lines"
     kept.write_bytes(b"".join(agent.raw))
-    shown = command(COMMAND, "report", kept).stdout
+    shown = command(COMMAND, "report", "--full", kept).stdout
     for line, says in ((heap, "on the heap"), (stack, f"on the stack of thread {homes['stack'][1]}"),
                        (shared, "in shared memory memfd:shop_queue+0x40")):
         check(f"futex {line['address']} {says}" in shown, shown)

@@ -50,7 +50,7 @@ def test_neighbour_is_named(t):
           f"{end['cpu']} {lines}")
     kept = t.folder / "lines"
     kept.write_bytes(b"".join(agent.raw))
-    told = command(COMMAND, "report", kept).stdout
+    told = command(COMMAND, "report", "--full", kept).stdout
     for line in lines[:3]:  # those are named that had a twentieth of a CPU
         if line.get("neighbour") and "neighbour_uid" not in line and line["cpu_ms"] * 20 >= end["duration_ms"]:
             check(f"{line['neighbour']} {line['cpu_ms'] / end['duration_ms']:.1f}" in told, f"{line}: {told[:1000]}")

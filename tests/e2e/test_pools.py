@@ -163,7 +163,7 @@ def test_idle_pool_is_no_lock(t):
           end["headline"])
     kept = t.folder / "lines"
     kept.write_bytes(b"".join(agent.raw))
-    account = command(COMMAND, "report", kept).stdout.split("account:")[1].splitlines()
+    account = command(COMMAND, "report", "--full", kept).stdout.split("account:")[1].splitlines()
     rows = {name: next(row for row in account if row.endswith(name)) for name in ("idle-", "late-")}
     check(re.search(r"(^| )condition (9[5-9]|100) %", rows["idle-"]) and "lock" not in rows["idle-"], rows)
     check(re.search(r"(^| )lock ([6-9]\d|100) %", rows["late-"]), rows)

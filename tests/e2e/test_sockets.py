@@ -382,7 +382,7 @@ def test_report(t):
         time.sleep(0.1)
     kept = t.folder / "kept"
     kept.write_bytes(b"".join(agent.raw))
-    told = command(COMMAND, "report", kept).stdout
+    told = command(COMMAND, "report", "--full", kept).stdout
     check(f"listens at 127.0.0.1:{port}: at most 3 waited to be accepted (asked for 2), full in" in told, told)
     told = command(COMMAND, "explain", "--session", taken["end"]["session"], kept).stdout
     proof = re.search(r"what helps: accept sooner.*?it rests on: (jq -c '[^\n]*' )", told, re.S)

@@ -35,7 +35,7 @@ class Told:
         self.stacks = agent.stacks(session, "offcpu")
         agent.stop()
         (t.folder / "lines").write_bytes(b"".join(agent.raw))
-        self.report = harness.command(harness.COMMAND, "report", t.folder / "lines").stdout
+        self.report = harness.command(harness.COMMAND, "report", "--full", t.folder / "lines").stdout
         print(self.report)
         first, *rest = self.report.split("\n\n")
         PAGE.quote(t, title, [first] + [p for p in rest if p.startswith(SHOWN)])
@@ -59,8 +59,8 @@ class Told:
     def check_finding(self, *causes):
         """What explains most of the waiting is one of these; the first lines say it, what helps, and how sure it is."""
         check(self.end["findings"] and self.end["findings"][0]["cause"] in causes, f"{self.end.get('findings')}")
-        sure = "" if self.end["findings"][0]["certain"] else "perhaps: "
-        check(f" %  {sure}{self.end['findings'][0]['says']}\n" in self.first, f"not said: the finding\n{self.report}")
+        sure = "" if self.end["findings"][0]["level"] == "certain" else "perhaps: "
+        check(f"  {sure}{self.end['findings'][0]['says']}\n" in self.first, f"not said: the finding\n{self.report}")
         check("\n  what helps: " in self.first, f"not said: what helps\n{self.report}")
 
     def check_never(self, pattern):

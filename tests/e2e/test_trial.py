@@ -46,12 +46,12 @@ def first_finding(t, name):
         end = agent.wait("session.end", seconds=20, session=session_of(agent, service))
     agent.stop()
     (t.folder / "lines").write_bytes(b"".join(agent.raw))
-    print(command(COMMAND, "report", t.folder / "lines").stdout)
+    print(command(COMMAND, "report", "--full", t.folder / "lines").stdout)
     check("findings" in end, f"no findings: {end.get('findings_reason')}")
     print(end["findings"])
     if not end["findings"]:
         return None, True
-    return end["findings"][0]["cause"], end["findings"][0]["certain"]
+    return end["findings"][0]["cause"], end["findings"][0]["level"] == "certain"
 
 
 def names():

@@ -208,7 +208,7 @@ def test_pictures(t):
     end, _ = capture(t, agent, group)
     lines = t.folder / "lines"
     lines.write_text("".join(json.dumps(e) + "\n" for e in agent.events))
-    report = command(COMMAND, "report", lines).stdout
+    report = command(COMMAND, "report", "--full", lines).stdout
     rows = report[report.index("\nwaits: of threads, in"):]
     check(0 < rows.find("take_ledger_lock") < rows.find("offcpu"), report)
     for function, words in (("ask_catalog", f"answers of the unix socket @trocar-catalog-{process.pid}"),

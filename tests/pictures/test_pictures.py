@@ -156,7 +156,7 @@ def test_flamegraph_pl_difference(w):
 
 def test_report(w):
     """The report has the headline, the pressure, the hottest function, the process and the ledger."""
-    text = w.run("report", CART).decode()
+    text = w.run("report", "--full", CART).decode()
     end = next(e for e in map(json.loads, open(CART, encoding="utf-8")) if e["type"] == "session.end")
     for part in (end["headline"], end["session"], "at the trigger", "redis-server", end["verdict"],
                  f"{end['ledger']['oncpu']['attempted']} attempted"):
@@ -464,7 +464,7 @@ def test_page(w):
     path = w.make("shop.html", "html", SHOP)
     text = path.read_text(encoding="utf-8")
     shown = html.unescape(re.sub("<[^>]*>", "", text))
-    for line in w.run("report", SHOP).decode().split("\n\n"):
+    for line in w.run("report", "--full", SHOP).decode().split("\n\n"):
         head = line.strip().split(":")[0].split(";")[0][:60]
         check(head in re.sub(r"\s+", " ", shown), f"not in the page: {head}")
     markup = Markup(text)

@@ -56,23 +56,23 @@ static void test_report(void **state)
 {
 	events_write(SESSION("aa11", "api", "20", "f") SESSION("aa22", "web", "30", "g")
 			     SESSION("bb11", "api", "10", "h"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_non_null(strstr(events_out, "session aa22, rule web"));
 	assert_null(strstr(events_out, "session aa11"));
 	assert_non_null(strstr(events_out, "\n2 more sessions: --all\n"));
 	assert_string_equal(events_err, "");
-	events_command("report", events_file, "--rule", "web", NULL);
+	events_command("report", "--full", events_file, "--rule", "web", NULL);
 	assert_null(strstr(events_out, "more session"));
 	events_command("explain", events_file, NULL);
 	assert_non_null(strstr(events_out, "\n2 more sessions: --all\n"));
-	events_command("report", events_file, "--host", "shop2", NULL);
+	events_command("report", "--full", events_file, "--host", "shop2", NULL);
 	prints("", "trocar: no session is selected; the newest of the 3 that were read:\n"
 		   "  SESSION  TIME (UTC)           HOST   RULE  CGROUP\n"
 		   "  aa22     2026-11-21T15:59:30  shop1  web   /c\n"
 		   "  aa11     2026-11-21T15:59:20  shop1  api   /c\n"
 		   "  bb11     2026-11-21T15:59:10  shop1  api   /c\n");
 	events_write(SESSION("aa11", "api", "20", "f"));
-	events_command("report", events_file, "--host", "shop2", NULL);
+	events_command("report", "--full", events_file, "--host", "shop2", NULL);
 	prints("", "trocar: no session is selected; one was read:\n"
 		   "  SESSION  TIME (UTC)           HOST   RULE  CGROUP\n"
 		   "  aa11     2026-11-21T15:59:20  shop1  api   /c\n");

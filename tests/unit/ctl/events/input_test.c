@@ -101,7 +101,7 @@ static void test_other_programs(void **state)
 			    "trocar: 1 line whose message journalctl has left out: run it with -a, "
 			    "or with -o cat\n");
 	events_write("nothing of ours\n");
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FAILED);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FAILED);
 	assert_string_equal(events_err,
 			    "trocar: 1 line of other programs: passed over\n"
 			    "trocar: there is no session in the lines that were read\n");

@@ -145,7 +145,7 @@ static void test_onset_where_nothing_is_calm(void **state)
 	assert_string_equal(events_out, "web;rush 400000 0\nweb;stall 0 50000\n");
 	assert_string_equal(events_err,
 			    "trocar: in microseconds per second: onset (0.5 s), during (2.0 s)\n");
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("before: 0.0 s, onset: 0.5 s, during: 2.0 s\n"
 	    "No baseline before the stall: comparing the capture with the onset.\n");
 	has("functions: 4 samples during, 2 onset;");
@@ -156,7 +156,7 @@ static void test_onset_where_nothing_is_calm(void **state)
 static void test_report_compares_with_calm(void **state)
 {
 	events_write(PHASED);
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("before: 1.0 s, onset: 0.5 s, during: 2.0 s\n");
 	has("functions: 4 samples during, 3 before;");
 	has("  100 ms  100.0 %  300 ms  7        7    web      /bin/web\n");

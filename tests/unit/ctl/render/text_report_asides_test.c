@@ -28,7 +28,7 @@ static void test_held(void **state)
 		"12", "budget_rule", CPU("200") ",\"repeats\":4,\"largest_ms\":900,\"sum_ms\":1500")
 			     HELD("13", "habit", ",\"share_pct\":3.5")
 				     HELD("14", "session_running", CPU("200")));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	ends_with(
 		BESIDES
 		"  held back (budget_rule): 5 triggers, cpu, in /c, stalled for 1.7 s, at most 900 "
@@ -43,7 +43,7 @@ static void test_errors(void **state)
 			       "were lost\",\"hint\":\"load with more\"}\n" HEAD(
 				       "error", "12") ",\"code\":\"events_lost\",\"message\":"
 						      "\"4 events\\u001b were lost\"}\n");
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	ends_with(
 		BESIDES
 		"  error events_lost, 2 times, the last at 2026-11-21T15:59:12 UTC: 4 events\\x1b "
@@ -56,7 +56,7 @@ static void test_rejected(void **state)
 		"rules.rejected",
 		"11") ",\"source\":\"file:/etc/trocar/rules.json\",\"fault_count\":1,\"faults\":[{"
 		      "\"pointer\":\"/rules/0/name\",\"message\":\"is 1; must be text\"}]}\n");
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	ends_with(BESIDES
 		  "  rules refused at 2026-11-21T15:59:11 UTC, from "
 		  "file:/etc/trocar/rules.json: 1 fault: /rules/0/name is 1; must be text\n");
@@ -66,13 +66,13 @@ static void test_rejected(void **state)
 static void test_selected(void **state)
 {
 	events_write(SESSION HELD("11", "budget_rule", CPU("200")));
-	events_command("report", events_file, "--until", "2026-11-21T15:59:10Z", NULL);
+	events_command("report", "--full", events_file, "--until", "2026-11-21T15:59:10Z", NULL);
 	assert_null(strstr(events_out, "besides"));
-	events_command("report", events_file, "--rule", "rule1", NULL);
+	events_command("report", "--full", events_file, "--rule", "rule1", NULL);
 	assert_null(strstr(events_out, "besides"));
-	events_command("report", events_file, "--session", "0000000000000001", NULL);
+	events_command("report", "--full", events_file, "--session", "0000000000000001", NULL);
 	assert_null(strstr(events_out, "besides"));
-	events_command("report", events_file, "--cgroup", "/c", NULL);
+	events_command("report", "--full", events_file, "--cgroup", "/c", NULL);
 	assert_non_null(strstr(events_out, "besides"));
 }
 
@@ -82,7 +82,7 @@ static void test_odd(void **state)
 	events_write(SESSION HEAD("rules.rejected", "11") ",\"faults\":7}\n" HEAD(
 		"error", "12") "}\n" HEAD("trigger.held", "13") "}\n" HEAD("error",
 									   "14") ",\"code\":{}}\n");
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FAILED);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FAILED);
 	assert_non_null(strstr(events_out, "  rules refused at 2026-11-21T15:59:11 UTC"));
 	assert_non_null(strstr(events_out, "  error - at 2026-11-21T15:59:12 UTC\n"));
 	assert_non_null(strstr(events_out, "  held back (-): 1 trigger, -, in -\n"));

@@ -43,7 +43,7 @@ static void test_report(void **state)
 
 	snprintf(text, sizeof(text), "%s%s", lines, EVENTS_END("1"));
 	events_write(text);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nwait chains: the threads that threads waited for; each link waited for the one below it\n"
 	    "  12 threads like api-7 waited 1.9 s: lock\n"
 	    "    wr\\x1biter-3 waited 1.7 s: io, in sync_log, on file wal\n"
@@ -52,7 +52,7 @@ static void test_report(void **state)
 	    "  web-1 waited 900 ms: condition, lock\n"
 	    "    batch ran 900 ms: 800 ms on a CPU, 99 ms without one\n");
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "wait chains"));
 }
 

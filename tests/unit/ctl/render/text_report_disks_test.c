@@ -36,7 +36,7 @@ static void test_disks(void **state)
 							 ",\"others\":3,\"requests\":9,"
 							 "\"bytes\":4096,\"service_ms\":1")
 							EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\ndisks: requests; P50 and P99 are of the time at the disk\n");
 	has("v\\x1bda  write  1204      4.7 MiB");
 	has("longer");
@@ -45,7 +45,7 @@ static void test_disks(void **state)
 	has("  and 3 more cgroups: 4.0 KiB in 9 requests\n");
 	assert_null(strstr(events_out, "waits for a CPU"));
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "disks: "));
 }
 
@@ -66,7 +66,7 @@ static void test_stacks(void **state)
 			"1") ",\"signal\":\"block\",\"device\":\"vda\",\"op\":\"write\"%s}\n" EVENTS_END("1"),
 		stack, stack);
 	events_write(lines);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("LONGEST  OPEN  ERRORS\n");
 	has("0 s      0     7\n");
 	has("\n  vda1 on vda at /, /s\\x1brv and 4 more; dm-0 (vg0) on vda2, vdb and 1 more; "
@@ -95,7 +95,7 @@ static void test_many(void **state)
 			     "\"buckets\":[[2048,7]],\"count\":7,\"sum\":9000,\"p50\":2048,\"p99\":2048}\n" EVENTS_END(
 				     "1"));
 	events_write(lines);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nwaits for a CPU: 7, 9 us in all");
 	assert_null(strstr(events_out, "left out"));
 	at = lines;
@@ -105,7 +105,7 @@ static void test_many(void **state)
 	sprintf(at, "%s", EVENTS_END("1"));
 	events_write(lines);
 	free(lines);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\n104 lines of this session are left out: more than 4096 of one type\n");
 }
 

@@ -18,7 +18,7 @@ static void report(const char *end)
 
 	snprintf(lines, sizeof(lines), "%s%s", EVENTS_START("1"), end);
 	events_write(lines);
-	assert_int_equal(events_command("report", events_file, NULL), 0);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), 0);
 }
 
 static void has(const char *what)

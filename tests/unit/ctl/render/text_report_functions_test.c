@@ -26,7 +26,7 @@ static void test_programs(void **state)
 			     EVENTS_STACK("1", "during", "a", "1", "1000000", EVENTS_USER("write"))
 				     EVENTS_STACK("1", "before", "a", "1", "1000000",
 						  EVENTS_KERNEL("idle")) EVENTS_END("1"));
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("  100.0 %    0.0 %  =        25.0 %  write       a\n"
 	    "   75.0 %    0.0 %  =        75.0 %  ksys_write  kernel\n"
 	    "    0.0 %  100.0 %  =         0.0 %  idle        kernel\n");
@@ -49,7 +49,7 @@ static void test_change(void **state)
 						     EVENTS_USER("fresh"))
 						EVENTS_STACK("1", "before", "a", "40", "200000000",
 							     EVENTS_USER("over")) EVENTS_END("1"));
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has(" new      48.8 %  fresh     a\n");
 	has(" =        46.3 %  same      a\n");
 	has(" /15.0     4.9 %  less      a\n");
@@ -68,14 +68,14 @@ static void test_ran_and_waited(void **state)
 	events_write(STACKS WAITED("web", "false", "take") WAITED("web", "true", "rest")
 			     EVENTS_WAIT("1", "during", "pool", "4", "900000000", ON_A_CONDITION,
 					 EVENTS_USER("queue_pop")) EVENTS_END("1"));
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("functions: 4 samples during, 1 before");
 	has("\ncall paths: where its threads waited (without waits for work or on a condition), the heaviest first\n"
 	    "  100.0 %  take\n");
 	assert_null(strstr(events_out, "rest"));
 	assert_null(strstr(events_out, "queue_pop"));
 	/* A selection of one signal shows all of it. */
-	events_command("report", "--signal", "offcpu", events_file, NULL);
+	events_command("report", "--full", "--signal", "offcpu", events_file, NULL);
 	has("functions: 12 samples during, 0 before");
 	has(" rest ");
 	has(" queue_pop ");
@@ -86,20 +86,21 @@ static void test_nothing_during(void **state)
 {
 	events_write(EVENTS_STACK("1", "before", "web", "4", "1000000", EVENTS_USER("quiet"))
 			     EVENTS_END("1"));
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("\nno sample during, 4 before (--phase before shows them)\n");
 	assert_null(strstr(events_out, "quiet"));
-	events_command("report", "--phase", "before", events_file, NULL);
+	events_command("report", "--full", "--phase", "before", events_file, NULL);
 	has("quiet");
 }
 
 static void test_top(void **state)
 {
 	events_write(STACKS);
-	events_command("report", "--top", "1", events_file, NULL);
+	events_command("report", "--full", "--top", "1", events_file, NULL);
 	has("  and 2 more (--top N)\n");
 	assert_null(strstr(events_out, "quiet"));
-	assert_int_equal(events_command("report", "--top", "0", events_file, NULL), COMMAND_USAGE);
+	assert_int_equal(events_command("report", "--full", "--top", "0", events_file, NULL),
+			 COMMAND_USAGE);
 }
 
 UNIT_TESTS(text_report_functions)

@@ -24,7 +24,7 @@ static void test_locks(void **state)
 			     LOCK(",\"others\":4,\"waits\":4,\"wait_ns\":2000000,\"open\":0,"
 				  "\"open_ns\":0,\"longest\":{\"wait_ns\":1000000}")
 				     EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nlocks: that threads waited for (a pool that waits for work is in it too)\n");
 	has("futex 0xc0de  w\\x1b-3 in flush 75 %\n");
 	has("4 more locks");
@@ -33,11 +33,11 @@ static void test_locks(void **state)
 		     "\"symbol\":\"led\\u0007ger\",\"symbol_offset\":40,\"waits\":40")
 			LOCK(",\"kind\":\"futex\",\"address\":\"0xc0de\",\"module\":\"/bin/shop\","
 			     "\"symbol_reason\":\"stripped\",\"waits\":4") EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("futex led\\x07ger+0x28 in libs\\x07hop.so");
 	has("futex 0xc0de in shop");
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "locks: that threads"));
 }
 
@@ -46,7 +46,7 @@ static void test_herd(void **state)
 {
 	events_write(LOCK(",\"kind\":\"futex\",\"address\":\"0xc0de\",\"waits\":40,\"threads\":8,"
 			  "\"again\":30,\"pattern\":\"herd\"") EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("  A thundering herd: each release of futex 0xc0de wakes several of 8 threads, and 30 "
 	    "of 40 waits were of threads that had just been woken");
 }

@@ -17,12 +17,12 @@ static void test_stall(void **state)
 		EVENTS_HEAD("session.end", "1") ",\"cpu_memory_stall\":{"
 						"\"before\":{\"samples\":80,\"stalled\":2},"
 						"\"during\":{\"samples\":200,\"stalled\":90}}}\n");
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nmemory stall on the CPU: 45.0 % of 200 samples during, 2.5 % of 80 samples before\n");
 	events_write(
 		EVENTS_HEAD("session.end", "1") ",\"cpu_memory_stall\":{"
 						"\"during\":{\"samples\":200,\"stalled\":0}}}\n");
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "memory stall"));
 }
 
@@ -39,7 +39,7 @@ static void test_kills(void **state)
 								 "\"rss\":null,"
 								 "\"limit\":\"machine\"}"
 								 "\n" EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nkilled because memory ran out\n"
 	    "  hun\\x1bgry (pid 77), which had 60.0 MiB of its own and 4.0 KiB of files; the limit of "
 	    "64.0 MiB is that of /a/api\n"
@@ -72,7 +72,7 @@ static void test_reclaim(void **state)
 								"neighbour",
 								",\"others\":3,\"stretches\":9,\"reclaimed_bytes\":4096")
 								EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\ndirect reclaim and dirty throttling\n");
 	has("limit");
 	has("4.7 MiB");
@@ -83,7 +83,7 @@ static void test_reclaim(void **state)
 	has("  and 3 more cgroups: 0 ms in 9 events, 4.0 KiB reclaimed\n");
 	assert_null(strstr(events_out, "waits for a CPU"));
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "direct reclaim and"));
 }
 

@@ -32,7 +32,7 @@ static void test_sockets(void **state)
 					OF_SOCKET(
 						",\"others\":12,\"looks\":9,\"connections\":" LEVEL(
 							"13")) EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nTCP connections; ");
 	has("10.0.0.5:5432  opened    8     2      5");
 	has("4.7 MiB");
@@ -42,7 +42,7 @@ static void test_sockets(void **state)
 	has("waited to be accepted (asked for 128), full in 8 of 9 snapshots, 310 times one was dropped\n");
 	assert_null(strchr(events_out, '\033'));
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "TCP connections"));
 }
 

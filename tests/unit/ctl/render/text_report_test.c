@@ -27,7 +27,7 @@ static void has(const char *what)
 static void test_whole_session(void **state)
 {
 	events_write(PRESSURE EVENTS_START("1") STACKS EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_string_equal(events_err, "");
 	has("/c/1 stalled on cpu for 434 ms\n"
 	    "session 0000000000000001, rule rule1, 2026-11-21T15:59:01 UTC, /c/1\n"
@@ -69,7 +69,7 @@ static void test_whole_session(void **state)
 static void test_held(void **state)
 {
 	events_write(HELD("cooldown", "") EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "held back in")); /* of an unknown one so far */
 	has("\nbesides the sessions:\n  held back (cooldown): 1 trigger, io, in /c/1, stalled for 200 ms, "
 	    "at most 200 ms at once\n");
@@ -80,7 +80,7 @@ static void test_held(void **state)
 			     "cooldown", "") HELD("session_running", "")
 			     HELD("cooldown",
 				  ",\"repeats\":8,\"largest_ms\":2000,\"sum_ms\":11800"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\n  held back while it ran: memory, 1 trigger, stalled for 90 ms, at most 90 ms at "
 	    "once\n"
 	    "  held back while it ran: exec, 4 triggers\n"
@@ -101,7 +101,8 @@ static void test_longest_first(void **state)
 		",\"cause\":\"CPU quota\\u001b\",\"held\":[{\"trigger\":\"pressure\",\"resource\":"
 		"\"io\",\"triggers\":7,\"largest_ms\":400,\"sum_ms\":2700},{\"trigger\":\"exec\","
 		"\"triggers\":4}]") HELD("cooldown", ""));
-	assert_int_equal(events_command("report", "--all", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", "--all", events_file, NULL),
+			 COMMAND_FINE);
 	assert_ptr_equal(
 		strstr(events_out,
 		       "2 sessions; what stalled, the longest first:\n"
@@ -119,9 +120,9 @@ static void test_stalls_of_running(void **state)
 {
 	events_write(EVENTS_START("1") STALLED("1", "180", "") HELD("cooldown", "")
 			     EVENTS_START("2"));
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("  434 ms on cpu in /c/2 (session 0000000000000002)\n");
-	events_command("report", "--session", "0000000000000001", events_file, NULL);
+	events_command("report", "--full", "--session", "0000000000000001", events_file, NULL);
 	assert_null(strstr(events_out, "longest first"));
 }
 
@@ -146,17 +147,17 @@ static void test_neighbours(void **state)
 					       "\"cpu_ms\":90,\"share\":0.02,\"comm\":\"a\"")
 					     NEIGHBOUR(",\"others\":2,\"cpu_ms\":10,\"share\":0")
 						     END_CPU("3500", "400", "100"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nneighbours: other cgroups had /batch.slice (uid 61234, 600 cgroups) 1.6 of 2.0 CPUs "
 	    "(stress), (no path, unverified name) run-r1.scope 0.1 (cc1), 3 others 0.1; this one 0.2; idle 0.1\n");
 	events_write(END_CPU("20", "400", "2580,\"unseen_ms\":1000"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("; this one 0.2; idle 1.3; idle or unseen, without a tick 0.5\n");
 	events_write(END_CPU("20", "400", "3580"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nneighbours: other cgroups had 0.0 of 2.0 CPUs; this one 0.2; idle 1.8\n");
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "other cgroups"));
 }
 
@@ -173,13 +174,13 @@ static void test_pools(void **state)
 			POOL(",\"others\":4,\"threads\":4,\"wall_ns\":0,\"running_ns\":0,"
 			     "\"queue_ns\":0,\"blocked_ns\":{},\"unaccounted_ns\":0,\"open_ns\":0")
 				EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\naccount: the time of the threads, by state\n"
 	    "  MOST OF IT                          SUM    THREADS  PID  POOL\n"
 	    "  lock 50 %, idle 27 %, running 17 %  6.0 s  8        77   w\\x1brk-\n");
 	has(" 4        -    4 more pools\n");
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "time of the threads"));
 }
 
@@ -203,7 +204,7 @@ static void test_queue(void **state)
 					"1") ",\"duration_ms\":2000,\"runq\":{\"wait_ms\":812,"
 					     "\"own_ms\":120,\"idle_ms\":0,\"moved_ms\":2,\"unseen_ms\":9},"
 					     "\"headline\":\"h\"}\n");
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nwaits for a CPU: 31, 812 ms in all; half of them at most 2 ms, 99 of 100 longer\n"
 	    "  UP TO   WAITS\n"
 	    "  1 ms    10\n"
@@ -213,7 +214,7 @@ static void test_queue(void **state)
 	    "not known 9 ms\n"
 	    "  longest: 7.0 s w\\x1b (81)\n");
 	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "waits for a CPU"));
 }
 
@@ -232,7 +233,7 @@ static void test_calls(void **state)
 		"\"longest\":{\"wait_ns\":3000000,\"open\":true,\"pid\":7,\"tid\":81,\"comm\":\"w\"}")
 			     CALL(",\"call\":null,\"call_reason\":\"outside\",\"waits\":1,\"open\":0,"
 				  "\"wait_ns\":4000") EVENTS_HEAD("session.end", "1") RAN);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nsystem calls: that threads waited in, or ran in\n"
 	    "  SYSTEM CALL  ON CPU  WAITED  WAITS  OPEN  P50   P99     LONGEST  THREAD  TID\n"
 	    "  futex        25.0 %  4.0 s   12     1     2 ms  longer  3 ms     w       81\n"
@@ -254,7 +255,7 @@ static void test_facts(void **state)
 			     "1") ",\"source\":\"io\",\"from\":\"v2\",\"limits\":{\"devices\":[]},\"phases\":{"
 				  "\"during\":{\"ms\":2000,\"devices\":[{\"device\":\"sda\",\"rbytes\":8388608,"
 				  "\"wios\":0}]}}}\n" EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_string_equal(events_err, "");
 	has("\nfacts: the kernel's own counters that moved\n"
 	    "  FACT              BEFORE 5.0 s  ONSET  DURING 2.0 s\n"
@@ -267,7 +268,7 @@ static void test_facts(void **state)
 	events_write(EVENTS_HEAD("facts", "1") ",\"source\":\"io\",\"phases\":{\"during\":{"
 					       "\"ms\":2000,\"devices\":[{\"device\":8,"
 					       "\"rbytes\":4096}]}}}\n" EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\nfacts: ");
 }
 
@@ -279,7 +280,7 @@ static void test_quiet(void **state)
 		"2") ",\"reason\":{\"quiet\":{\"share_pct\":2.000,\"cpu_ms\":30,\"mean_cpu_ms\":1500,"
 		     "\"measured_ms\":5000,\"window_ms\":5000}}}\n" EVENTS_HEAD(
 			     "session.end", "2") ",\"headline\":\"/c/2 used 2 %\"}\n");
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("2 sessions; what stalled, the longest first:\n"
 	    "  5.0 s quiet in /c/2 (session 0000000000000002)\n"
 	    "  400 ms on cpu in /c/1 (session 0000000000000001)");
@@ -293,7 +294,7 @@ static void test_stuck(void **state)
 		"2") ",\"reason\":{\"stuck\":{\"share_pct\":60.000,\"threads\":6,\"of_threads\":10,"
 		     "\"wait\":\"lock\",\"measured_ms\":7000}}}\n" EVENTS_HEAD(
 			     "session.end", "2") ",\"headline\":\"/c/2 has 6\"}\n");
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("2 sessions; what stalled, the longest first:\n"
 	    "  7.0 s stuck in /c/2 (session 0000000000000002)\n"
 	    "  400 ms on cpu in /c/1 (session 0000000000000001)");
@@ -310,7 +311,7 @@ static void test_stalls_add_up(void **state)
 		    "{\"v\":1,\"type\":\"session.end\",\"ts\":\"2026-11-21T15:59:09Z\","
 		    "\"session\":\"000000000000000a\",\"rule\":\"rule1\",\"cgroup\":\"/c/1\","
 		    "\"stalled_ms\":300,\"held\":[{\"resource\":\"cpu\",\"sum_ms\":50}]}\n");
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("2 sessions; what stalled, the longest first:\n"
 	    "  750 ms on cpu in /c/1 (2 sessions, the longest is 0000000000000001; 50 ms of it held "
 	    "back): of its time on CPU 9 % was in f\n"
@@ -328,7 +329,7 @@ static void test_explained(void **state)
 				     "\"verdict\":\"partial\",\"verdict_reason\":\"what waited\","
 				     "\"stalled_ms\":4500,\"explained\":0.033,"
 				     "\"headline\":\"stalled\"}\n");
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("\nquality: partial, what waited\n"
 	    "  explained: 3 % of 4.5 s that were stalled\n");
 	assert_null(strstr(events_out, "rough"));
@@ -370,7 +371,7 @@ static void test_waits(void **state)
 			     "\"wait\":\"socket\",\"idle\":false,\"weight_ms\":500,"
 			     "\"threads\":1,\"on\":{\"what\":\"epoll\",\"peer\":"
 			     "\"10.0.0.7:8080\",\"asked\":2}}],\"headline\":\"waited\"}\n");
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("\nwaits: of threads, in 41 sampling passes\n"
 	    "  WAITED  THREADS  FOR        WHERE                      ON\n"
 	    "  1.9 s   1        lock       take_lock < flush < serve  file journal\n"
@@ -386,16 +387,16 @@ static void test_waits(void **state)
 static void test_half_a_session(void **state)
 {
 	events_write(EVENTS_START("1") STACKS);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("This session has no end here: it still ran, or its lines were cut.\n");
 	assert_null(strstr(events_out, "quality"));
 	assert_null(strstr(events_out, "ledger"));
 	events_write(EVENTS_END("1"));
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("no stack of it is selected\n");
 	has("quality: partial");
 	events_write(EVENTS_START("1") STACKS EVENTS_END("1"));
-	events_command("report", events_file, "--comm", "nobody", NULL);
+	events_command("report", "--full", events_file, "--comm", "nobody", NULL);
 	has("no stack of it is selected; there are:\n  --signal: ");
 	has("\n  --comm: ");
 }
@@ -403,9 +404,9 @@ static void test_half_a_session(void **state)
 static void test_sessions_one_after_the_other(void **state)
 {
 	events_write(STACKS EVENTS_END("1") EVENTS_END("2"));
-	events_command("report", "--all", events_file, NULL);
+	events_command("report", "--full", "--all", events_file, NULL);
 	has("\n----\n\n/c/2 stalled");
-	events_command("report", "--session", "0000000000000002", events_file, NULL);
+	events_command("report", "--full", "--session", "0000000000000002", events_file, NULL);
 	assert_null(strstr(events_out, "----"));
 	assert_null(strstr(events_out, "/c/1"));
 }
@@ -418,7 +419,7 @@ static void test_quality_and_advice(void **state)
 		     "\"modules_broken\":[{\"module\":\"/l/x\",\"samples\":2},{\"module\":\"/l/y\",\"samples\":1,"
 		     "\"reason\":\"no_row\"}],\"advice\":[\"install "
 		     "a\",7]}\n");
-	events_command("report", events_file, NULL);
+	events_command("report", "--full", events_file, NULL);
 	has("  samples by how far their stacks go: 5 complete, 1 truncated, 2 broken\n"
 	    "  user stacks: 5 by frame pointers; by call frame information: complete 2, no row 1\n"
 	    "  stacks end too early in /l/x: 2 samples\n"
@@ -433,7 +434,8 @@ static void test_odd_lines(void **state)
 		EVENTS_HEAD("session.end", "1") ",\"ledger\":[1],\"modules_unnamed\":{},\"pressure_end\":7,\"verdict\":\"x\\u001b\"}\n" EVENTS_HEAD(
 			"session.end", "2") ",\"ledger\":{\"on\\ncpu\":{\"lost\":3}},"
 					    "\"modules_unnamed\":[1,null,{}]}\n");
-	assert_int_equal(events_command("report", "--all", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", "--all", events_file, NULL),
+			 COMMAND_FINE);
 	has("quality: x\\x1b\n");
 	has("  on\\x0acpu: - attempted, - emitted, lost: nothing\n");
 	has("  without names: - frames of - (-)\n");

@@ -35,7 +35,7 @@ static void test_strips(void **state)
 			TIMELINE(",\"pid\":78,\"start_ns\":5,\"pool\":\"idle\",\"slot_ms\":500,"
 				 "\"slots\":10,\"slots_before\":6,\"looks\":[],\"unit_ms\":1,"
 				 "\"blocked\":{\"idle\":[500,500]}") END);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("\ntimeline: states of threads over time; a column is 500 ms, | is the trigger, ~ the onset; "
 	    "full height is all threads of the pool; . is not sampled\n"
 	    "             ----~~|----\n"
@@ -60,7 +60,7 @@ static void test_narrow(void **state)
 			  "\"blocked\":{}") END,
 		 looks, row);
 	events_write(line);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("a column is 151 ms");
 	has("             -5.0 s -------------------~~~~~~~|-------------------------- +5.0 s\n");
 	has("    running  _                                |#################################\n");
@@ -74,14 +74,14 @@ static void test_odd(void **state)
 		 "\"slots_before\":0,\"looks\":[1],\"unit_ms\":1,\"running\":[9],\"blocked\":{}")
 	events_write(POOL("1") POOL("2") POOL("3") POOL("4") POOL("5") POOL("6") POOL("7") POOL("8")
 			     END);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("             |-\n  w (1), 1 thread\n    running  |_\n");
 	has("  and 2 more\n");
 	events_write(TIMELINE(",\"others\":3,\"slot_ms\":9007199254740991,\"slots\":999,"
 			      "\"slots_before\":9999,\"looks\":7,\"unit_ms\":9007199254740991,"
 			      "\"running\":[9007199254740991,-1,\"x\"],\"blocked\":[1]")
 			     TIMELINE(",\"slots\":0,\"slot_ms\":100") TIMELINE(",\"slots\":3") END);
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	has("  3 more pools, ");
 }
 

@@ -88,7 +88,7 @@ static void test_command(void **state)
 				  EVENTS_KERNEL("memset") "," EVENTS_USER("main"))
 			     EVENTS_STACK("1", "during", "web", "1", "1000000",
 					  EVENTS_USER("memset") "," EVENTS_USER("main")));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_int_equal(events_command("report", "--full", events_file, NULL), COMMAND_FINE);
 	assert_non_null(
 		strstr(events_out, "   75.0 %  -       -        75.0 %  memset    kernel\n"));
 	assert_non_null(strstr(events_out, "   25.0 %  -       -        25.0 %  memset    a\n"));

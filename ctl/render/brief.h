@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * brief.h: the report of one session on one screen: the answer with its chain, where blocked
+ * threads wait, the timeline, and the quality of the evidence.
+ */
+#ifndef TROCAR_CTL_RENDER_BRIEF_H
+#define TROCAR_CTL_RENDER_BRIEF_H
+
+#include "ctl/render/session_lines.h"
+
+#define BRIEF_LINES   40
+#define BRIEF_COLUMNS 80 /* of unlimited lines */
+
+/*
+ * Prints at most BRIEF_LINES lines on the session's stream, for the present terminal, whose lines
+ * have a limit. `functions`: the table of the functions that ran, as text, for the lines that are
+ * left; NULL: none. `before` each line: WRAP_NOT if the stream breaks lines, else "". Errors are in
+ * s->error.
+ */
+void brief_write(struct session_lines *s, const char *functions, const char *before);
+
+#endif
