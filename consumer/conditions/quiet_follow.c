@@ -100,7 +100,8 @@ static void fire_threshold(struct quiet_threshold *t, const struct quiet_window 
 		.reason = { .kind = TRIGGER_QUIET,
 			    .cpu_us = window->cpu_us,
 			    .usual_us = window->usual_us,
-			    .measured_ms = window->measured_ms },
+			    .measured_ms = window->measured_ms,
+			    .began_ms = window->began_ms },
 	};
 
 	for (size_t b = 0; b < w->n_bindings; b++)

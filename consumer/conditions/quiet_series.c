@@ -78,26 +78,45 @@ static uint32_t oldest_steady(const struct quiet_series *s)
 	return age;
 }
 
-/* Returns the newest reading that starts a window of this length, or NULL. */
-static const struct quiet_reading *find_from(const struct quiet_series *s, uint64_t window_ms)
+/* Returns the age of the newest reading that starts a window of this length; 0: none. */
+static uint32_t find_from(const struct quiet_series *s, uint64_t window_ms)
 {
 	uint64_t now_ms = recent_at(s, 0)->time_ms;
 
 	for (uint32_t age = 1; age < s->n_recent; age++)
 		if (now_ms - recent_at(s, age)->time_ms >= least_ms(window_ms))
-			return recent_at(s, age);
-	return NULL;
+			return age;
+	return 0;
+}
+
+/*
+ * Returns for how long the cgroup was quiet before the reading of this age, in the interval that
+ * ends there, if it had its usual CPU time in the rest of it.
+ */
+static uint64_t find_shortfall_ms(const struct quiet_series *s, uint32_t age,
+				  const struct quiet_window *window)
+{
+	const struct quiet_reading *end = recent_at(s, age), *begin = recent_at(s, age + 1);
+	uint64_t usual_us, used_us, ms;
+
+	if (age + 1 >= s->n_recent)
+		return 0;
+	ms = end->time_ms - begin->time_ms;
+	usual_us = window->usual_us * ms / window->measured_ms;
+	used_us = end->cpu_us - begin->cpu_us;
+	return used_us < usual_us ? ms - ms * used_us / usual_us : 0;
 }
 
 bool quiet_series_window(const struct quiet_series *s, uint32_t window_ms,
 			 struct quiet_window *ret_window)
 {
-	const struct quiet_reading *from = find_from(s, window_ms), *now = recent_at(s, 0);
-	const struct quiet_reading *first, *last;
+	const struct quiet_reading *first, *last, *from, *now = recent_at(s, 0);
+	uint32_t from_age = find_from(s, window_ms);
 	uint64_t span_ms, measured_ms;
 
-	if (!from || !s->n_steady)
+	if (!from_age || !s->n_steady)
 		return false;
+	from = recent_at(s, from_age);
 	first = steady_at(s, oldest_steady(s));
 	last = steady_at(s, 0);
 	span_ms = last->time_ms - first->time_ms;
@@ -110,6 +129,7 @@ bool quiet_series_window(const struct quiet_series *s, uint32_t window_ms,
 		.cpu_us = now->cpu_us - from->cpu_us,
 		.usual_us = (last->cpu_us - first->cpu_us) * measured_ms / span_ms,
 	};
+	ret_window->began_ms = measured_ms + find_shortfall_ms(s, from_age, ret_window);
 	return true;
 }
 

@@ -54,7 +54,12 @@ struct quiet_series {
 /* The CPU time of a window, and the usual time. */
 struct quiet_window {
 	uint64_t from_ms, measured_ms; /* at least nine tenths of the requested window */
-	uint64_t cpu_us, usual_us;     /* in measured_ms */
+	/*
+	 * How long ago it began to be quiet: the window, and of the interval before it the part for
+	 * which its CPU time falls short of the usual one.
+	 */
+	uint64_t began_ms;
+	uint64_t cpu_us, usual_us; /* in measured_ms */
 };
 
 /*

@@ -5,7 +5,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * Returns how much of the pre-roll the stall covers: the time that the trigger measured. A request
+ * Returns how much of the pre-roll the stall covers: the time that the trigger measured, or since
+ * the CPU time fell. A request
  * for a session arrives after some seconds of late answers: the older half of the pre-roll counts
  * as baseline.
  */
@@ -13,7 +14,9 @@ static uint32_t onset_of(const struct trigger_reason *reason, uint32_t pre_ms)
 {
 	if (reason->kind == TRIGGER_REQUEST)
 		return pre_ms / 2;
-	return trigger_reason_is_stall(reason) ? (uint32_t)MIN(reason->measured_ms, pre_ms) : 0;
+	if (!trigger_reason_is_stall(reason))
+		return 0;
+	return (uint32_t)MIN(MAX(reason->measured_ms, reason->began_ms), pre_ms);
 }
 
 void session_pre_roll_find(const struct sessions *all, const struct session_start *start,

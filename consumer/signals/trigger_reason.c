@@ -86,6 +86,7 @@ void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 		jsonw_u64(w, "cpu_ms", reason->cpu_us / 1000);
 		jsonw_u64(w, "mean_cpu_ms", reason->usual_us / 1000);
 		jsonw_u64(w, "measured_ms", reason->measured_ms);
+		jsonw_u64(w, "began_ms", reason->began_ms);
 		jsonw_u64(w, "window_ms", reason->when.window_ms);
 		break;
 	case TRIGGER_STUCK:

@@ -46,6 +46,7 @@ struct trigger_reason {
 	struct psi before, now;
 	/* quiet: CPU time in measured_ms, with the threshold in `when` */
 	uint64_t cpu_us, usual_us;
+	uint64_t began_ms; /* quiet: how long ago it began; at least measured_ms */
 	/*
 	 * stuck: this many of the cgroup's threads are in one wait, each for at least measured_ms
 	 */

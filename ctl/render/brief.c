@@ -37,7 +37,7 @@ static const struct {
 } parts[] = {
 	{ text_report_head, HEADLINE_LINES + 3 },
 	{ text_report_answer, 1 },
-	{ text_report_head_quality, 2 },
+	{ text_report_head_verdict, 2 },
 	{ text_report_head_symptom, 2 },
 	{ text_report_findings, 10 },
 	{ print_chain, 5 },
@@ -64,7 +64,8 @@ static int break_lines(const char *text, struct lines *ret_lines)
 	struct lines l = { 0 };
 	size_t bytes, n = 0;
 	FILE *out = open_memstream(&l.text, &bytes);
-	FILE *wrapping = out ? wrap_open(out, terminal_columns(BRIEF_COLUMNS)) : NULL;
+	FILE *wrapping =
+		out ? wrap_open(out, terminal_columns(BRIEF_COLUMNS - BRIEF_CUT_COLUMNS)) : NULL;
 
 	if (wrapping) {
 		fputs(text, wrapping);
@@ -146,7 +147,7 @@ static void print_lines(const struct lines *l, const char *before, bool headline
 	for (unsigned int i = 0; i < l->count; i++) {
 		bool cut = l->left_out && i + 1 == (headline ? HEADLINE_LINES : l->count);
 
-		fprintf(out, "%s%s%s\n", before, l->items[i], cut ? " ..." : "");
+		fprintf(out, "%s%s%s\n", before, l->items[i], cut ? BRIEF_CUT : "");
 	}
 }
 

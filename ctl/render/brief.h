@@ -11,6 +11,10 @@
 #define BRIEF_LINES   40
 #define BRIEF_COLUMNS 80 /* of unlimited lines */
 
+/* The end of each line is kept free for the mark of a text that is cut there. */
+#define BRIEF_CUT	  " ..."
+#define BRIEF_CUT_COLUMNS 4u
+
 /*
  * Prints at most BRIEF_LINES lines on the session's stream, for the present terminal, whose lines
  * have a limit. `functions`: the table of the functions that ran, as text, for the lines that are

@@ -12,6 +12,9 @@
 #include "ctl/render/sections.def"
 #undef SECTION
 
+/* Prints the quality without what is missing and the advice. */
+void text_report_head_verdict(struct session_lines *s);
+
 /* Prints the attempted, emitted and lost counts, by signal: the last section, after the stacks. */
 void text_report_lines_ledger(struct session_lines *s);
 

@@ -166,7 +166,7 @@ static int print_brief(const struct text_report *r, uint32_t number)
 	_cleanup_free_ char *functions = NULL;
 	const char *before = wrap_not();
 
-	screen.columns = terminal_columns(BRIEF_COLUMNS);
+	screen.columns = terminal_columns(BRIEF_COLUMNS) - BRIEF_CUT_COLUMNS;
 	terminal_use(&screen);
 	session_lines_open(&lines, &r->input->store, number, r->out);
 	session_lines_fail(&lines, print_functions(r, number, &functions));
@@ -176,12 +176,10 @@ static int print_brief(const struct text_report *r, uint32_t number)
 	return lines.error;
 }
 
-static int print_session(struct text_report *r, uint32_t number)
+static int print_full(struct text_report *r, uint32_t number)
 {
 	_cleanup_(session_lines_done) struct session_lines lines;
 
-	if (!r->full)
-		return print_brief(r, number);
 	session_lines_open(&lines, &r->input->store, number, r->out);
 	for (size_t i = 0; lines.error == 0 && i < ARRAY_SIZE(sections); i++)
 		sections[i](&lines);
@@ -190,6 +188,11 @@ static int print_session(struct text_report *r, uint32_t number)
 	if (lines.error == 0)
 		text_report_lines_ledger(&lines);
 	return lines.error;
+}
+
+static int print_session(struct text_report *r, uint32_t number)
+{
+	return r->full ? print_full(r, number) : print_brief(r, number);
 }
 
 static int print_all(struct text_report *r)

@@ -69,7 +69,7 @@ static void put_advice(const struct json_node *end, FILE *out)
 		      out);
 }
 
-void text_report_head_quality(struct session_lines *s)
+void text_report_head_verdict(struct session_lines *s)
 {
 	const struct json_node *verdict = json_node_get(s->end, "verdict");
 	enum terminal_style style = json_node_equals(verdict, "complete")  ? STYLE_GOOD
@@ -83,6 +83,13 @@ void text_report_head_quality(struct session_lines *s)
 	member_text_put("{verdict}", s->end, s->out);
 	fputs(terminal_off(), s->out);
 	member_text_put("[verdict_reason?, {verdict_reason}]\n", s->end, s->out);
+}
+
+void text_report_head_quality(struct session_lines *s)
+{
+	text_report_head_verdict(s);
+	if (!s->end)
+		return;
 	put_missing(s->start, s->end, s->out);
 	put_advice(s->end, s->out);
 }

@@ -93,6 +93,23 @@ static void test_stall(void **state)
 	assert_int_equal(s.window.measured_ms, 10000);
 }
 
+/* The stall began within the interval before the window: its CPU time tells how long before. */
+static void test_began(void **state)
+{
+	struct service s = new_service(5000);
+
+	run(&s, 120, 30);
+	run(&s, 5, 30 * 0.4);
+	run(&s, 5, 0);
+	assert_true(s.quiet);
+	assert_int_equal(s.window.measured_ms, 5000);
+	assert_in_range(s.window.began_ms, 7900, 8100);
+	s = new_service(5000);
+	run(&s, 120, 30);
+	run(&s, 5, 0);
+	assert_in_range(s.window.began_ms, 5000, 5100);
+}
+
 /* How many stalls of that length are seen, of 50 that begin anywhere between two drains. */
 static unsigned int count_seen(unsigned int stall_ms)
 {
@@ -376,6 +393,7 @@ UNIT_TESTS(quiet_series)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_learns),
 		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_began),
 		cmocka_unit_test(test_short_stalls),
 		cmocka_unit_test(test_not_so_quiet),
 		cmocka_unit_test(test_idle),

@@ -34,6 +34,7 @@ static void test_section(void **state)
 	close(fd);
 	/* As on a command line without options. */
 	assert_int_equal(options_parse("report", UINT64_MAX, 0, NULL, stdout, stderr, &options), 0);
+	options.full = true;
 	options.out = open_memstream(&text, &bytes);
 	assert_int_equal(text_report_call(&options, arguments), COMMAND_FINE);
 	fclose(options.out);
