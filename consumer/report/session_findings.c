@@ -45,6 +45,19 @@ static bool is_short(const struct findings_search *s, const struct session_wait 
 }
 
 /*
+ * Whether a question has had no answer since before the trigger. One from before the pre-roll may
+ * be a question that waits for an event, which a service without a fault has too.
+ */
+static bool is_owed(const struct findings_search *s, const struct session_wait *row)
+{
+	uint64_t length_ns = s->session->stop_ns - s->session->start_ns;
+	uint64_t recorded_ns = s->session->pre_ms * NSEC_PER_MSEC + length_ns;
+
+	return row->on && wait_objects_is_asked(row->on) && row->on->longest_ns >= length_ns &&
+	       row->on->longest_ns < recorded_ns;
+}
+
+/*
  * Returns how much longer than in the baseline threads waited in places of this state: only the
  * change distinguishes a wait from a lack of work. Without a baseline it returns all of the time.
  */
@@ -60,8 +73,9 @@ static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 		const struct session_wait *row = &waits->rows[i];
 
 		if (row->state == state && !row->idle && !row->condition)
-			ns += row->weight_ns -
-			      (late && !is_short(s, row) ? 0 : MIN(row->weight_ns, row->calm_ns));
+			ns += (late && !is_short(s, row)) || is_owed(s, row)
+				      ? row->weight_ns
+				      : row->weight_ns - MIN(row->weight_ns, row->calm_ns);
 	}
 	return ns;
 }

@@ -42,7 +42,7 @@ static const struct {
 	{ text_report_findings, 10 },
 	{ print_chain, 5 },
 	{ text_report_waits_blocked, 5 },
-	{ text_report_timeline_first, 6 },
+	{ text_report_timeline_busiest, 6 },
 };
 
 /* The lines of a part, without its blank lines. */

@@ -116,13 +116,15 @@ static void print_why(struct explained *e)
 	uint64_t waited_ms = json_node_u64(json_node_get(e->lines.end, "waited_ms"));
 
 	if (!finding) {
-		member_text_put("[findings?[findings_more?causes omitted: the line was full "
-				"(trocar-consumer --max-line-bytes)][!findings_more?nothing "
-				"unusual: its threads waited {waited_ms:ms} in all, and nothing "
-				"ran more than in the baseline]][!findings?[findings_reason?no "
-				"cause found: {findings_reason}][!findings_reason?no cause "
-				"recorded: these lines come from an older version]]\n",
-				e->lines.end, e->lines.out);
+		member_text_put(
+			"[findings?[findings_more?causes omitted: the line was full "
+			"(trocar-consumer --max-line-bytes)][!findings_more?"
+			"[answer.level=not_known?cause not known][!answer.level=not_known?"
+			"nothing unusual]: its threads waited {waited_ms:ms} in all, and nothing "
+			"ran more than in the baseline]][!findings?[findings_reason?no "
+			"cause found: {findings_reason}][!findings_reason?no cause "
+			"recorded: these lines come from an older version]]\n",
+			e->lines.end, e->lines.out);
 		return;
 	}
 	if (waited_ms)

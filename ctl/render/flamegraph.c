@@ -8,6 +8,7 @@
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/text_report_functions.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -137,6 +138,8 @@ char *flamegraph_subtitle(const struct view *view, enum view_columns columns)
 				       : "samples");
 	if (broken)
 		fprintf(out, " (%" PRIu64 " without all of their callers)", broken);
+	if (samples && samples < TEXT_REPORT_FEW_SAMPLES)
+		fprintf(out, ", fewer than %d: the shares are rough", TEXT_REPORT_FEW_SAMPLES);
 	put_sessions(view, out);
 	return fclose(out) == EOF ? NULL : text;
 }

@@ -199,7 +199,7 @@ static int print_all(struct text_report *r)
 {
 	const struct store *s = &r->input->store;
 	unsigned int n = 0;
-	int e = r->full ? text_report_stalls(s, r->out) : 0;
+	int e = text_report_stalls(s, r->out);
 
 	for (uint32_t i = 0; e == 0 && i < s->ids.count; i++) {
 		if (!s->sessions[i].files)

@@ -76,7 +76,8 @@ void text_report_findings(struct session_lines *s)
 				s->end, s->out);
 	else
 		member_text_put("[findings_more?causes omitted: the line was full (trocar-consumer "
-				"--max-line-bytes)][!findings_more?nothing unusual: its threads "
+				"--max-line-bytes)][!findings_more?[answer.level=not_known?cause "
+				"not known][!answer.level=not_known?nothing unusual]: its threads "
 				"waited {waited_ms:ms} in all]\n",
 				s->end, s->out);
 	for (; finding; finding = json_node_next(finding)) {

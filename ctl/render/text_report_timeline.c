@@ -3,6 +3,7 @@
 #include "ctl/render/text_report_timeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,8 +193,7 @@ static void put_head(const struct strip *s, uint64_t onset_ms, bool brief, FILE 
 	put_ruler(s, onset_ms, out);
 }
 
-/* Prints the strips of the first `top` pools. Returns how many pools there are. */
-static uint32_t put_pools(struct session_lines *s, uint32_t top)
+void text_report_timeline(struct session_lines *s)
 {
 	const struct json_node *root;
 	struct timeline_line line;
@@ -201,22 +201,47 @@ static uint32_t put_pools(struct session_lines *s, uint32_t top)
 	struct strip strip;
 
 	session_lines_for_each (root, s, &s->session->timelines, STORE_LINES) {
-		if (!timeline_line_read(root, &line) || !does_something(&line) || shown++ >= top)
+		if (!timeline_line_read(root, &line) || !does_something(&line) ||
+		    shown++ >= POOLS_TOP)
 			continue;
 		make_strip(&line, &strip);
 		if (shown == 1)
-			put_head(&strip, s->session->length_ms[STORE_ONSET], top == 1, s->out);
+			put_head(&strip, s->session->length_ms[STORE_ONSET], false, s->out);
 		put_pool(&strip, &line, s->out);
 	}
-	return shown;
+	section_more(s->out, shown, POOLS_TOP);
 }
 
-void text_report_timeline(struct session_lines *s)
+/* Returns the time of the pool without rest, and without locks, where idle pools wait too. */
+static double sum_busy(const struct timeline_line *line)
 {
-	section_more(s->out, put_pools(s, POOLS_TOP), POOLS_TOP);
+	double ms = 0;
+
+	for (int part = 0; part < TIMELINE_PARTS_; part++)
+		if (part != TIMELINE_LOCK && !timeline_line_is_rest((enum timeline_part)part))
+			ms += timeline_line_sum(line, (enum timeline_part)part);
+	return ms;
 }
 
-void text_report_timeline_first(struct session_lines *s)
+void text_report_timeline_busiest(struct session_lines *s)
 {
-	put_pools(s, 1);
+	struct timeline_line line;
+	const struct json_node *root;
+	double most = -1;
+	struct strip strip;
+
+	/* A line lives only for its turn, so the chosen one is read again. */
+	for (int again = 0; again < 2; again++)
+		session_lines_for_each (root, s, &s->session->timelines, STORE_LINES) {
+			if (!timeline_line_read(root, &line) || !does_something(&line))
+				continue;
+			if (!again) {
+				most = MAX(most, sum_busy(&line));
+			} else if (sum_busy(&line) >= most) {
+				most = INFINITY;
+				make_strip(&line, &strip);
+				put_head(&strip, s->session->length_ms[STORE_ONSET], true, s->out);
+				put_pool(&strip, &line, s->out);
+			}
+		}
 }

@@ -5,7 +5,7 @@
 
 #include "ctl/render/session_lines.h"
 
-/* Prints the timeline of the pool with the most threads that do something, on few lines. */
-void text_report_timeline_first(struct session_lines *s);
+/* Prints the timeline of the pool that was busiest, on few lines. */
+void text_report_timeline_busiest(struct session_lines *s);
 
 #endif

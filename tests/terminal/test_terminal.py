@@ -217,7 +217,7 @@ def test_colours(agent):
 def test_pipe(agent):
     """What goes into a pipe has no colour, no bar and no broken line; with $COLUMNS its lines fit."""
     env = screen.surroundings(TROCAR_SOCKET=agent.path)
-    run = lambda **more: subprocess.run([TROCAR, "report", SHOP], stdout=subprocess.PIPE, check=True,  # noqa: E731
+    run = lambda **more: subprocess.run([TROCAR, "report", "--full", SHOP], stdout=subprocess.PIPE, check=True,  # noqa: E731
                                         env={**env, **more}).stdout.decode()
     plain = run()
     check("\x1b" not in plain and "\u2588\u2588\u2588  " not in plain, "a colour, or a bar")

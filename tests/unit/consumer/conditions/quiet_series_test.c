@@ -93,7 +93,7 @@ static void test_stall(void **state)
 	assert_int_equal(s.window.measured_ms, 10000);
 }
 
-/* The stall began within the interval before the window: its CPU time tells how long before. */
+/* The stall began within the interval before the window: its CPU time shows how long before. */
 static void test_began(void **state)
 {
 	struct service s = new_service(5000);
