@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_lines.h"
 
+#include "consumer/answer/session_facts.h"
 #include "consumer/evidence/evidence_kinds.h"
 #include "consumer/evidence/waits/session_pools.h"
 #include "consumer/evidence/waits/session_timeline.h"
-#include "consumer/report/session_facts.h"
 
 static void put_kinds(const struct session_result *s, const struct event_lines *lines,
 		      const struct event_subject *subject, bool leading)

@@ -6,17 +6,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "consumer/answer/session_chains.h"
+#include "consumer/answer/session_digest.h"
+#include "consumer/answer/session_facts.h"
+#include "consumer/answer/session_findings.h"
+#include "consumer/answer/session_headline.h"
 #include "consumer/evidence/cpu/session_neighbours.h"
 #include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/evidence/locks/session_locks.h"
 #include "consumer/evidence/time/session_calls.h"
 #include "consumer/evidence/waits/session_pools.h"
 #include "consumer/naming/frame_json.h"
-#include "consumer/report/session_chains.h"
-#include "consumer/report/session_digest.h"
-#include "consumer/report/session_facts.h"
-#include "consumer/report/session_findings.h"
-#include "consumer/report/session_headline.h"
 #include "consumer/report/session_lines.h"
 #include "consumer/report/session_verdict.h"
 #include "consumer/sampling/wait_kind.h"

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "consumer/answer/session_facts.h"
 #include "consumer/evidence/time/queue_waits.h"
 #include "consumer/sampling/wait_kind.h"
 #include "shared/json/jsonw.h"
@@ -91,18 +92,6 @@ static enum verdict say_why(char reason[LEDGER_REASON_BYTES], enum verdict verdi
 {
 	snprintf(reason, LEDGER_REASON_BYTES, "%s", sentence);
 	return verdict;
-}
-
-uint64_t session_verdict_stalled_ms(const struct session_result *s)
-{
-	const struct trigger_reason *r = &s->reason;
-	uint64_t stalled_ms = 0;
-
-	if (r->kind != TRIGGER_PRESSURE)
-		return 0;
-	if (s->has_pressure_end)
-		stalled_ms = psi_growth_us(&r->now, &s->pressure_end, r->when.full) / 1000;
-	return stalled_ms + r->stall_ms;
 }
 
 /*
@@ -214,8 +203,7 @@ static enum verdict judge_coverage(const struct session_result *s,
 				   char reason[LEDGER_REASON_BYTES])
 {
 	const struct signal *oncpu = signals_of_stacks(s->signals, STACKS_RUNNING);
-	uint64_t stalled_ms = session_verdict_stalled_ms(s),
-		 covered_ms = find_covered_ms(s, summary);
+	uint64_t stalled_ms = session_facts_stalled_ms(s), covered_ms = find_covered_ms(s, summary);
 
 	if (oncpu->partial_reason)
 		return say_why(reason, VERDICT_PARTIAL, oncpu->partial_reason);
@@ -277,8 +265,7 @@ static void write_signals(const struct session_result *s, struct jsonw *w)
 static void write_explained(const struct session_result *s, const struct session_digest *summary,
 			    struct jsonw *w)
 {
-	uint64_t stalled_ms = session_verdict_stalled_ms(s),
-		 covered_ms = find_covered_ms(s, summary);
+	uint64_t stalled_ms = session_facts_stalled_ms(s), covered_ms = find_covered_ms(s, summary);
 
 	if (!stalled_ms)
 		return;

@@ -6,16 +6,10 @@
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
 #define TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
 
-#include "consumer/report/session_digest.h"
+#include "consumer/answer/session_digest.h"
 #include "consumer/session/session_result.h"
 
 struct jsonw;
-
-/*
- * Returns the known stall time of the session's tasks, from the begin of the onset to the end; 0
- * without pressure.
- */
-uint64_t session_verdict_stalled_ms(const struct session_result *s);
 
 /*
  * Writes `ledger`, `quality`, `verdict` (the same, for older readers), its reason, `stalled_ms`,

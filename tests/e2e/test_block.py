@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests: bpf/disks/block.bpf.c bpf/kernel/kernel_block.h consumer/evidence/disks/block*
 # tests: consumer/evidence/disks/session_block*
-# tests: consumer/report/find_disks* ctl/render/text_report_disks*
+# tests: consumer/answer/find_disks* ctl/render/text_report_disks*
 """The signal `block`: what a cgroup asked of a disk, how long that took and who else had it, against the kernel's own
 counts of the disk and requests of known number, size and time."""
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: bpf/locks/long_wait.h consumer/evidence/locks/long_wait* consumer/report/chain*
-# tests: consumer/report/session_chains*
+# tests: bpf/locks/long_wait.h consumer/evidence/locks/long_wait* consumer/answer/chain*
+# tests: consumer/answer/session_chains*
 # tests: ctl/render/text_report_chains* shared/findings/chain_ends.def
 """Wait chains: for whom threads waited and what those did meanwhile, against what the threads measured themselves."""
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/facts/* consumer/report/session_facts* consumer/watch/watch_facts*
+# tests: consumer/facts/* consumer/answer/session_facts* consumer/watch/watch_facts*
 """What the kernel's own files say of a stall: throttling, limits, devices; and the cause that follows."""
 import os
 import re

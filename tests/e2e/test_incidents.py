@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/report/find* consumer/facts/causes* shared/findings/* ctl/render/text_report*
+# tests: consumer/answer/* consumer/facts/causes* shared/findings/* ctl/render/text_report*
 """Incidents as operators have them, on real servers: the first three lines of `trocar report` name the cause, or say
 plainly what is not known. Numbers in them are held against the cgroup's own files, read beside the agent; a cause that
 was not there, and a verdict of "complete" over a stall that nothing explains, fail the test."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests: bpf/locks/* consumer/evidence/locks/*
-# tests: consumer/report/*lock* ctl/render/text_report_locks*
+# tests: consumer/answer/*lock* ctl/render/text_report_locks*
 # tests: bpf/kernel/kernel_cast.h
 # tests: bpf/maps/interrupt.h
 """The signal `lock`: for which locks threads waited and who ended the waits, against what the threads measured."""

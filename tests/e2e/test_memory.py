@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests: bpf/memory/reclaim.bpf.c bpf/memory/oom.bpf.c bpf/kernel/kernel_memory.h consumer/evidence/memory/reclaim*
-# tests: consumer/evidence/memory/session_reclaim* consumer/report/find_memory* consumer/conditions/oom_watch*
+# tests: consumer/evidence/memory/session_reclaim* consumer/answer/find_memory* consumer/conditions/oom_watch*
 # tests: consumer/session/oom*
 # tests: ctl/render/text_report_memory*
 """Memory: what ran in a stall, who reclaimed and for how long, which file was read again, who was killed."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests: bpf/time/account* consumer/evidence/time/pools* consumer/evidence/time/thread_*
 # tests: consumer/evidence/time/account*
-# tests: consumer/evidence/waits/*pool* consumer/report/*pool*
+# tests: consumer/evidence/waits/*pool* consumer/answer/*pool*
 # tests: ctl/render/text_report_pools* shared/abi/wait_calls.def
 """The signal `pools`: what the time of a session's threads went to, against what the threads themselves measured. That
 each account closes is checked of every line that any test makes (validate.py)."""

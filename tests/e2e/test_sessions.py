@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/report/session_headline* consumer/report/session_lines* consumer/signals/signal_target*
+# tests: consumer/answer/session_headline* consumer/report/session_lines* consumer/signals/signal_target*
 # tests: consumer/signals/slot_nest* consumer/signals/trigger_reason* consumer/sampling/cpu_event*
 # tests: consumer/session/* consumer/trigger/trigger* consumer/trigger/cooldown* consumer/trigger/capture_budget*
 # tests: consumer/report/session_report* consumer/report/session_verdict* consumer/report/report_thread*

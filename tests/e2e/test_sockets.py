@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests: bpf/sockets/* bpf/kernel/kernel_socket.h consumer/evidence/sockets/socket*
 # tests: consumer/evidence/sockets/session_sockets*
-# tests: consumer/report/find_sockets* ctl/render/text_report_sockets* shared/findings/socket_limits.h
+# tests: consumer/answer/find_sockets* ctl/render/text_report_sockets* shared/findings/socket_limits.h
 """The signal `socket`: what waits on connections, what came of those that were tried, and who is to blame, against what the
 test did and what `ss` shows at the same moment."""
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/report/findings* consumer/report/find_locks* consumer/report/find_cache* docs/stalls.md
+# tests: consumer/answer/findings* consumer/answer/find_locks* consumer/answer/find_cache* docs/stalls.md
 """Stalls in which nothing runs, on real servers: the first screen of `trocar report` names who waited, for what, in
 which function and on which file, or say plainly what is not known. docs/stalls.md shows such runs: what is looked for
 in a report must stand in the one that it quotes, and its commands are the ones that run here."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/report/find_pools* consumer/evidence/waits/pool_places* consumer/evidence/waits/known_wait*
-# tests: consumer/report/find_cache* consumer/signals/thresholds.h
+# tests: consumer/answer/find_pools* consumer/evidence/waits/pool_places* consumer/evidence/waits/known_wait*
+# tests: consumer/answer/find_cache* consumer/signals/thresholds.h
 """What keeps a service from its work though no pressure shows it: pools without a free thread, and files that were
 not in memory. Against programs of which it is known, and against some that are nearly so."""
 import os

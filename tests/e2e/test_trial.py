@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# tests: consumer/report/find* shared/findings/findings.def
+# tests: consumer/answer/* shared/findings/findings.def
 """A blind trial: one of the faults of faults.py, picked at random, happens to a server under load. One rule watches,
 the same for all; where no pressure begins a session within some seconds, it is asked for one, as an operator does who
 sees that answers are late. The first finding must name the fault. TROCAR_SEED picks; with --long all faults happen."""

@@ -391,16 +391,11 @@ static void test_beside_model(void **state)
 UNIT_TESTS(quiet_series)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_learns),
-		cmocka_unit_test(test_stall),
-		cmocka_unit_test(test_began),
-		cmocka_unit_test(test_short_stalls),
-		cmocka_unit_test(test_not_so_quiet),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_stall_is_not_usual),
-		cmocka_unit_test(test_new_usual),
-		cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_learns),	     cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_began),	     cmocka_unit_test(test_short_stalls),
+		cmocka_unit_test(test_not_so_quiet), cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_bursts),	     cmocka_unit_test(test_stall_is_not_usual),
+		cmocka_unit_test(test_new_usual),    cmocka_unit_test(test_anew),
 		cmocka_unit_test(test_beside_model),
 	};
 

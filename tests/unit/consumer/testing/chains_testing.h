@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/report/chains.h"
+#include "consumer/answer/chains.h"
 #include "consumer/sampling/wait_kind.h"
 #include "shared/tools/clock.h"
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/answer/find_facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/answer/session_facts.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+static const struct {
+	enum finding_cause finding;
+	const char *source; /* of its line facts; NULL: its line is of the neighbours */
+	bool limit;	    /* something withholds a resource, whoever else uses it */
+} causes[] = {
+	[CAUSE_ID_cpu_quota] = { FINDING_CPU_QUOTA, "cpu", true },
+	[CAUSE_ID_own_demand] = { FINDING_CPU_DEMAND, NULL, false },
+	[CAUSE_ID_stolen] = { FINDING_STOLEN, "host", true },
+	[CAUSE_ID_neighbour] = { FINDING_CPU_NEIGHBOUR, NULL, false },
+	[CAUSE_ID_memory_limit] = { FINDING_MEMORY_LIMIT, "memory", true },
+	[CAUSE_ID_disk_limit] = { FINDING_DISK_LIMIT, "io", true },
+	[CAUSE_ID_disk] = { FINDING_DISK, "io", false },
+	[CAUSE_ID_pids_limit] = { FINDING_PIDS_LIMIT, "pids", false },
+};
+
+/* Returns the resource whose pressure began the session; FINDINGS_ANY: something else did. */
+static enum findings_resource find_resource(const struct trigger_reason *reason)
+{
+	static const enum findings_resource of[RESOURCE_COUNT_] = {
+		[RESOURCE_CPU] = FINDINGS_CPU,
+		[RESOURCE_MEMORY] = FINDINGS_MEMORY,
+		[RESOURCE_IO] = FINDINGS_IO,
+	};
+
+	return reason->kind == TRIGGER_PRESSURE ? of[reason->when.resource] : FINDINGS_ANY;
+}
+
+/* Returns the finding of the resource that explains most; NULL: none. */
+static struct finding *find_most(struct findings *all, enum findings_resource resource)
+{
+	struct finding *most = NULL;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (findings_resource_of(&all->items[i]) == resource &&
+		    (!most || all->items[i].ns > most->ns))
+			most = &all->items[i];
+	return most;
+}
+
+/* Puts the sentence of the facts before that of the finding. */
+static void say_fact(struct finding *f, const char *fact)
+{
+	char says[FINDINGS_SAYS_BYTES];
+
+	if (!strncmp(f->says, fact, strlen(fact)))
+		return;
+	if (snprintf(says, sizeof(says), "%s; %s", fact, f->says) > 0)
+		memcpy(f->says, says, sizeof(says));
+}
+
+/* Adds a cause that lasted as long as the stall, or as the session. */
+static void add_fact(struct findings_search *s, enum cause_id id, const char *fact)
+{
+	uint64_t stalled_ns = session_facts_stalled_ms(s->session) * NSEC_PER_MSEC;
+	uint64_t length_ns = s->found.time_ns[FINDINGS_SESSION];
+	struct finding f = {
+		.cause = causes[id].finding,
+		.lasts = true,
+		.ns = stalled_ns ? MIN(stalled_ns, length_ns) : length_ns,
+		.evidence = { .type = causes[id].source ? "facts" : "neighbour" },
+	};
+
+	if (causes[id].source) {
+		f.evidence.key = "source";
+		snprintf(f.evidence.value, sizeof(f.evidence.value), "%s", causes[id].source);
+	} else {
+		f.evidence.signal = "neighbours";
+	}
+	snprintf(f.says, sizeof(f.says), "%s", fact);
+	findings_add(&s->found, &f);
+}
+
+void find_facts(struct findings_search *s, bool measured)
+{
+	enum findings_resource resource = find_resource(&s->session->reason);
+	struct finding *f = NULL, *root = NULL;
+	char fact[CAUSES_TEXT_BYTES];
+	enum cause_id id;
+	bool known = session_facts_cause(s->session, &id, fact);
+
+	if (known) {
+		f = findings_get(&s->found, causes[id].finding);
+		if (f)
+			say_fact(f, fact);
+		else if (resource == FINDINGS_ANY
+				 ? !measured
+				 : causes[id].limit || !find_most(&s->found, resource))
+			add_fact(s, id, fact);
+		f = findings_get(&s->found, causes[id].finding);
+	}
+	if (resource == FINDINGS_ANY)
+		return;
+	root = f && causes[id].limit ? f : find_most(&s->found, resource);
+	if (!root)
+		root = f;
+	if (root)
+		root->is_root = true;
+}
