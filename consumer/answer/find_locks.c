@@ -51,7 +51,7 @@ static const struct {
 } patterns[] = {
 	[LOCK_PATTERN_LONG_HOLD] = { FINDING_LOCK_HELD, "each for long", "had" },
 	[LOCK_PATTERN_CONVOY] = { FINDING_LOCK_CONVOY, "many times for a short time", "released" },
-	[LOCK_PATTERN_HERD] = { FINDING_LOCK_HERD, "woken together, most without effect",
+	[LOCK_PATTERN_HERD] = { FINDING_LOCK_HERD, "woken together without getting it",
 				"released" },
 };
 
@@ -72,6 +72,9 @@ static void find_lock(struct findings_search *s, const struct lock_waited *l, ui
 	lock_names_say(name, lock, sizeof(lock));
 	n = snprintf(says, sizeof(says), "%u threads waited %.1f s in all for %s, %s", l->threads,
 		     findings_search_seconds(l->total_ns), lock, patterns[l->pattern].waits);
+	if (l->pattern == LOCK_PATTERN_HERD)
+		n += snprintf(says + n, sizeof(says) - (size_t)n, " %" PRIu64 " times",
+			      l->woken_in_vain);
 	if (by)
 		snprintf(says + n, sizeof(says) - (size_t)n, "; %.*s %s it%s%.200s%s", COMM_BYTES,
 			 by->comm, patterns[l->pattern].did, fn ? " in " : "", fn ? fn : "",

@@ -408,9 +408,6 @@ static void put_end(struct report *r)
 	answer = answer_of(found, &s->reason, r->summary.waits.calm_ms);
 	session_headline_write(&r->summary, s, found && found->count ? &found->items[0] : NULL,
 			       &answer, headline, sizeof(headline));
-	bytes = strlen(headline);
-	session_locks_headline(s, r->releases, r->locks, headline + bytes,
-			       sizeof(headline) - bytes);
 	answer_write(&answer, &w);
 	jsonw_string(&w, "headline", headline);
 	session_findings_write(found, unknown, &w);

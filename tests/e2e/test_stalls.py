@@ -127,7 +127,7 @@ def test_checkpoint(t):
         start = agent.wait("session.start", seconds=15, cgroup=service.path)
         agent.wait("session.end", seconds=15)
     told = Told(t, agent, start["session"], "PostgreSQL: a checkpoint on a slow disk")
-    told.check_said(r"its threads waited \d+ ms for io, (most|\d+ %) of it in \w+ \(called by .*\) on the file /.*/\w+;")
+    told.check_said(r"its threads waited [\d.]+ m?s (for io|until writes were on disk),.* (most|\d+ %) of it in \w+ \(called by .*\) on the file /.*/\w+")
     told.check_listed(r"CreateCheckPoint.* file /.*/\d+\b", r"XLogFlush.* file /.*/pg_wal/[0-9A-F]{24}\b")
     told.check_finding("sync", "sync_storm", "disk_limit", "disk")
     written = [w["on"]["name"] for w in told.end["waits"] if "CreateCheckPoint" in w.get("callers", [])]

@@ -64,7 +64,7 @@ def test_profile_of_a_running_server(t):
     agent = t.agent(rules(rule("api", comm=t.comm)))
     with busy_redis(t) as redis:
         walk = Walk(t, agent)
-        said = walk.types(f"trocar profile {redis.pid} --report", ctrl_c_after=3)
+        said = walk.types(f"trocar profile {redis.pid} --report --full", ctrl_c_after=3)
         check("redis-server" in said and "call paths" in said, said[-3000:])
         walk.arrives()
 

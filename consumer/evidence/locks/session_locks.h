@@ -32,13 +32,4 @@ void session_locks_put(const struct session_result *s, const struct event_lines 
 		       const struct event_subject *subject, const struct lock_release *releases,
 		       const struct lock_name *names);
 
-/*
- * Appends to the headline the lock with the most waits. This is a lock with LOCK_PATTERN_LONG_HOLD,
- * with its releaser and the place, or with LOCK_PATTERN_HERD, with the number of useless wake-ups.
- * Its waits must add up to at least half of the session's length. Returns the length of the text;
- * 0: nothing.
- */
-int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
-			   const struct lock_name *names, char *text, size_t space);
-
 #endif

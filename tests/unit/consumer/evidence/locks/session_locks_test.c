@@ -173,46 +173,6 @@ static void test_no_memory(void **state)
 	session_result_free(s);
 }
 
-/* The headline names the lock and its holder only where both carry the session. */
-static void test_headline(void **state)
-{
-	const struct lock_release releases[] = { { "flush_index", "/usr/bin/api" } };
-	struct lock_name name = { .module = "/lib/libshop.so", .symbol = "ledger_lock" };
-	struct lock_waits waits = { .items = items, .count = 1 };
-	struct session_result *s = new_session(&waits);
-	struct lock_waited was = items[0];
-	char text[256];
-
-	s->start_ns = 0;
-	s->stop_ns = 8 * NSEC_PER_SEC;
-	items[0].woken[0].stack = 1;
-	assert_true(session_locks_headline(s, releases, NULL, text, sizeof(text)) > 0);
-	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock that writer-3 "
-				  "released in flush_index()");
-	assert_true(session_locks_headline(s, NULL, NULL, text, sizeof(text)) > 0);
-	assert_null(strstr(text, "flush"));
-	assert_true(session_locks_headline(s, NULL, &name, text, sizeof(text)) > 0);
-	assert_non_null(strstr(text, "in all for lock ledger_lock in libshop.so that writer-3"));
-	name.symbol = NULL;
-	assert_true(session_locks_headline(s, NULL, &name, text, sizeof(text)) > 0);
-	assert_non_null(strstr(text, "in all for one lock in libshop.so that"));
-	s->stop_ns++;
-	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
-	s->stop_ns = 1;
-	items[0].pattern = LOCK_PATTERN_HERD;
-	items[0].woken_in_vain = 25;
-	assert_true(session_locks_headline(s, NULL, NULL, text, sizeof(text)) > 0);
-	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock, woken "
-				  "together without getting it 25 times");
-	items[0].pattern = LOCK_PATTERN_CONVOY;
-	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
-	items[0] = was;
-	waits.count = 0;
-	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
-	json_object_put(report_testing_finish());
-	session_result_free(s);
-}
-
 /* A lock with a name, one with a file without names, and one with an unreadable file. */
 static void test_names(void **state)
 {
@@ -302,10 +262,13 @@ static void test_missing(void **state)
 UNIT_TESTS(session_locks)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_lines),      EACH(test_names),
-		EACH(test_histograms), EACH(test_losses),
-		EACH(test_no_memory),  EACH(test_missing),
-		EACH(test_headline),   cmocka_unit_test(test_release),
+		EACH(test_lines),
+		EACH(test_names),
+		EACH(test_histograms),
+		EACH(test_losses),
+		EACH(test_no_memory),
+		EACH(test_missing),
+		cmocka_unit_test(test_release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
