@@ -20,10 +20,14 @@
  */
 #define EXPECTED_LEAST 4
 
-/* Sleep, condition variables, and waits for work: a service without a fault has them too. */
+/*
+ * Sleep, condition variables, waits for work, and waits of no known kind: a service without a fault
+ * has them too.
+ */
 static bool is_harmless(const struct session_wait *row)
 {
-	return row->idle || row->condition || row->state == ACCOUNT_SLEEP;
+	return row->idle || row->condition || row->state == ACCOUNT_SLEEP ||
+	       row->state == ACCOUNT_OTHER;
 }
 
 static bool is_new(const struct findings_search *s, const struct session_wait *row)
@@ -77,6 +81,8 @@ static void say_wait(const struct session_wait *row, char *text, size_t space)
 		snprintf(text, space, "slept for %" PRIu64 " ms", ms);
 	else if (row->condition)
 		snprintf(text, space, "waited %" PRIu64 " ms for a lock or another thread", ms);
+	else if (row->state == ACCOUNT_OTHER)
+		snprintf(text, space, "waited %" PRIu64 " ms for something else", ms);
 	else
 		snprintf(text, space, "waited %" PRIu64 " ms for an answer or for work", ms);
 }

@@ -331,9 +331,11 @@ static void say_meanwhile(const struct findings_search *s, char *says)
 			most = &waits->rows[i];
 	if (!most || most->weight_ns * 2 < s->found.time_ns[FINDINGS_SESSION])
 		return;
-	add_text(says, "; meanwhile %llu of its threads waited %.1f s%s in ",
-		 (unsigned long long)most->threads, findings_search_seconds(most->weight_ns),
-		 most->idle ? " for clients or work" : "");
+	add_text(says, "; meanwhile %llu of its threads %s %.1f s%s in ",
+		 (unsigned long long)most->threads,
+		 most->state == ACCOUNT_SLEEP ? "slept" : "waited",
+		 findings_search_seconds(most->weight_ns),
+		 most->idle && most->state != ACCOUNT_SLEEP ? " for clients or work" : "");
 	n = strlen(says);
 	session_waits_say_place(most, says + n, FINDINGS_SAYS_BYTES - n);
 }

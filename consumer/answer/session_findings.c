@@ -370,55 +370,111 @@ static uint64_t find_garbage(struct findings_search *s)
 	return ns;
 }
 
-static void find_function(struct findings_search *s, uint64_t garbage_ns)
+/*
+ * Whether a share of the CPU time is a finding of a request, whatever it was before: it is not
+ * known since when the service has been slow.
+ */
+static bool is_absolute(const struct findings_search *s, uint64_t pct)
+{
+	uint64_t ns = s->found.time_ns[FINDINGS_RUNNING] / 100 * pct;
+
+	return s->session->reason.kind == TRIGGER_REQUEST && pct >= THRESHOLD_MOST_PCT &&
+	       share_pct(ns, s->found.time_ns[FINDINGS_SESSION]) >= THRESHOLD_MOST_PCT;
+}
+
+static void add_function(struct findings_search *s, uint64_t ns, const char *says)
 {
 	const struct finding_evidence e = { .type = "stack", .signal = "oncpu" };
+
+	if (share_pct(ns, s->found.time_ns[FINDINGS_SESSION]) >= THRESHOLD_GREW_PCT)
+		findings_search_add(s, FINDING_FUNCTION, ns, says, &e);
+}
+
+/* A function that had most of the CPU time, and no less before. */
+static void find_busiest(struct findings_search *s)
+{
+	const struct tally_row *top = session_digest_top(s->summary);
+	uint64_t pct = top ? share_pct(top->weight, s->summary->functions.total) : 0;
+	char says[FINDINGS_SAYS_BYTES];
+
+	if (!top || !top->name || frame_name_is_library(top->detail) || !is_absolute(s, pct))
+		return;
+	snprintf(says, sizeof(says), "%.250s had %" PRIu64 " %% of its CPU time itself%s",
+		 top->name, pct,
+		 s->summary->count[PHASE_BEFORE] >= FUNCTION_GROWTH_SAMPLES ? ", and no less before"
+									    : "");
+	add_function(s, s->found.time_ns[FINDINGS_RUNNING] / 100 * pct, says);
+}
+
+static void find_function(struct findings_search *s, uint64_t garbage_ns)
+{
 	uint64_t ms = (s->session->stop_ns - s->session->start_ns) / NSEC_PER_MSEC;
+	uint64_t running_ns = s->found.time_ns[FINDINGS_RUNNING], ns;
 	char says[FINDINGS_SAYS_BYTES];
 	struct function_grown grown;
-	uint64_t of_ns;
 
-	if (session_digest_is_few(s->summary) ||
-	    !function_growth_find(&s->summary->growth, s->session->pre_ms - s->session->onset_ms,
-				  ms, &grown) ||
-	    grown.stalled_pct <= grown.calm_pct || grown.by_chance)
+	if (session_digest_is_few(s->summary) || garbage_ns * 2 > running_ns)
 		return;
-	of_ns = grown.by_rate ? ms * NSEC_PER_MSEC : s->found.time_ns[FINDINGS_RUNNING];
-	of_ns = of_ns / 100 * (grown.stalled_pct - grown.calm_pct);
-	if (of_ns <= garbage_ns || of_ns * 100 < ms * NSEC_PER_MSEC * THRESHOLD_GREW_PCT)
+	if (!function_growth_find(&s->summary->growth, s->session->pre_ms - s->session->onset_ms,
+				  ms, &grown) ||
+	    grown.stalled_pct <= grown.calm_pct || grown.by_chance) {
+		find_busiest(s);
+		return;
+	}
+	ns = (grown.by_rate ? ms * NSEC_PER_MSEC : running_ns) / 100 *
+	     (grown.stalled_pct - grown.calm_pct);
+	if (is_absolute(s, grown.share_pct))
+		ns = running_ns / 100 * grown.share_pct;
+	if (ns <= garbage_ns)
 		return;
 	snprintf(says, sizeof(says), "%.250s (%.60s) had %u %% of %s, %u %% in the baseline",
 		 grown.fn, grown.comm, grown.stalled_pct, grown.by_rate ? "a CPU" : "its CPU time",
 		 grown.calm_pct);
-	findings_search_add(s, FINDING_FUNCTION, of_ns, says, &e);
+	add_function(s, ns, says);
 }
 
 /*
- * Makes the garbage collector the root if it had most of the CPU time, and nothing else explains
- * more than it does together with the waits that it causes: for the CPUs that it uses, and for the
- * locks of its own threads.
+ * Makes running code the root if nothing else explains more than it does together with the waits
+ * `behind` it.
  */
-static void find_garbage_root(struct findings_search *s)
+static void make_root(struct findings_search *s, struct finding *running,
+		      const enum finding_cause *behind, size_t n)
 {
-	static const enum finding_cause behind[] = { FINDING_CPU_DEMAND, FINDING_LOCK_CONVOY,
-						     FINDING_LOCK_HERD, FINDING_CHANGED_WAIT };
-	struct finding *garbage = findings_get(&s->found, FINDING_GARBAGE);
-	uint64_t ns = garbage ? garbage->ns : 0, others_ns = 0;
+	uint64_t ns = 0, others_ns = 0;
 
-	if (share_pct(ns, s->summary->weight_ns[PHASE_DURING]) < THRESHOLD_MOST_PCT)
-		return;
 	for (size_t i = 0; i < s->found.count; i++) {
 		const struct finding *f = &s->found.items[i];
-		bool is_behind = f == garbage;
+		bool is_behind = f == running;
 
-		for (size_t k = 0; k < ARRAY_SIZE(behind); k++)
+		for (size_t k = 0; k < n; k++)
 			is_behind = is_behind || f->cause == behind[k];
 		if (is_behind)
 			ns += f->ns;
 		else
 			others_ns = MAX(others_ns, f->ns);
 	}
-	garbage->is_root = ns > others_ns;
+	running->is_root = ns > others_ns;
+}
+
+/*
+ * A collector that has most of the CPU time makes threads wait for CPUs and for the locks of its
+ * own threads. A function that has most of a CPU keeps its thread from queues that it should empty.
+ */
+static void find_running_root(struct findings_search *s)
+{
+	static const enum finding_cause of_garbage[] = { FINDING_CPU_DEMAND, FINDING_LOCK_CONVOY,
+							 FINDING_LOCK_HERD, FINDING_CHANGED_WAIT };
+	static const enum finding_cause of_function[] = { FINDING_ACCEPT_QUEUE,
+							  FINDING_SLOW_READER };
+	struct finding *garbage = findings_get(&s->found, FINDING_GARBAGE);
+	struct finding *function = findings_get(&s->found, FINDING_FUNCTION);
+
+	if (garbage &&
+	    share_pct(garbage->ns, s->summary->weight_ns[PHASE_DURING]) >= THRESHOLD_MOST_PCT)
+		make_root(s, garbage, of_garbage, ARRAY_SIZE(of_garbage));
+	if (function &&
+	    share_pct(function->ns, s->found.time_ns[FINDINGS_SESSION]) >= THRESHOLD_MOST_PCT)
+		make_root(s, function, of_function, ARRAY_SIZE(of_function));
 }
 
 /* Attributes waits for other threads to the waits of those threads, link by link. */
@@ -480,7 +536,7 @@ static void find_all(struct findings_search *s)
 	find_pools_starved(s);
 	find_sockets_clients(s);
 	find_pids(s);
-	find_garbage_root(s);
+	find_running_root(s);
 }
 
 struct findings *session_findings_find(const struct session_result *session,

@@ -148,11 +148,11 @@ static double sample_ns(const struct function_growth *g, enum function_growth_ti
 
 /*
  * Returns whether the row's shares differ by no more than chance causes three times in a thousand:
- * the samples of a function are a Poisson count. One is added because zero samples may be chance
- * too.
+ * of the samples of a time, those of a function are a binomial count, in a length of time a Poisson
+ * count. One is added because zero samples may be chance too.
  */
 static bool is_chance(const struct function_growth *g, const struct function_growth_row *row,
-		      const struct scale *scale)
+		      const struct scale *scale, bool by_rate)
 {
 	double grown = 0, variance = 0;
 
@@ -161,9 +161,18 @@ static bool is_chance(const struct function_growth *g, const struct function_gro
 		double count = (double)row->ns[time] / sample_ns(g, time);
 
 		grown += each * count * (time == GROWTH_STALLED ? 1 : -1);
-		variance += each * each * (count + 1);
+		variance += each * each * (count * (by_rate ? 1 : 1 - each * count) + 1);
 	}
 	return grown * grown < SIGMAS * SIGMAS * variance;
+}
+
+/* Whether the service has at least twice its CPU time per second: shares would hide this. */
+static bool has_doubled(const struct function_growth *g, uint64_t calm_ms, uint64_t stalled_ms)
+{
+	return calm_ms >= FUNCTION_GROWTH_CALM_MS &&
+	       g->samples[GROWTH_STALLED] >= FUNCTION_GROWTH_SAMPLES &&
+	       (double)g->ns[GROWTH_STALLED] * (double)calm_ms >=
+		       2 * (double)g->ns[GROWTH_CALM] * (double)stalled_ms;
 }
 
 bool function_growth_find(const struct function_growth *g, uint64_t calm_ms, uint64_t stalled_ms,
@@ -171,7 +180,8 @@ bool function_growth_find(const struct function_growth *g, uint64_t calm_ms, uin
 {
 	const struct scale shares = { { g->ns[GROWTH_CALM], g->ns[GROWTH_STALLED] } };
 	const struct scale cpu = { { calm_ms * NSEC_PER_MSEC, stalled_ms * NSEC_PER_MSEC } };
-	bool by_rate = g->samples[GROWTH_CALM] < FUNCTION_GROWTH_SAMPLES;
+	bool by_rate = g->samples[GROWTH_CALM] < FUNCTION_GROWTH_SAMPLES ||
+		       has_doubled(g, calm_ms, stalled_ms);
 	const struct scale *scale = by_rate ? &cpu : &shares;
 	const struct function_growth_row *best;
 
@@ -188,7 +198,7 @@ bool function_growth_find(const struct function_growth *g, uint64_t calm_ms, uin
 		.calm_pct = (unsigned int)(part_of(best, scale, GROWTH_CALM) / 10),
 		.stalled_pct = (unsigned int)(part_of(best, scale, GROWTH_STALLED) / 10),
 		.by_rate = by_rate,
-		.by_chance = is_chance(g, best, scale),
+		.by_chance = is_chance(g, best, scale, by_rate),
 	};
 	return true;
 }

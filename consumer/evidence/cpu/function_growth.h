@@ -19,7 +19,7 @@
 /*
  * Below this number of baseline samples, shares prove nothing: a service that was idle has few.
  * Functions are then compared by CPU time per second, if the baseline was long enough for some
- * ticks.
+ * ticks. So they are where the service has at least twice its CPU time per second.
  */
 #define FUNCTION_GROWTH_SAMPLES 30
 #define FUNCTION_GROWTH_CALM_MS 1000

@@ -126,7 +126,8 @@ static void report(struct input *input)
 	struct options options = { .by = "none", .out = out, .err = out };
 
 	if (view_init(&view, &options, input, VIEW_NS) == 0)
-		(void)text_report_write(&view, 20, out);
+		(void)text_report_write(&view, false, 20, out);
+	(void)text_report_write(&view, true, 20, out);
 	fclose(out);
 	for (size_t i = 0; i < bytes; i++)
 		if (((unsigned char)text[i] < 0x20 && text[i] != '\n') || text[i] == 0x7f)

@@ -184,6 +184,29 @@ static void test_clients(void **state)
 	assert_int_equal(found(&peers, false).items[0].cause, FINDING_ACCEPT_QUEUE);
 }
 
+/* A queue that is not full, but has connections in each snapshot, which no thread accepts. */
+static void test_queued(void **state)
+{
+	struct socket_peer item = peer_of(SOCKET_LISTENS, 80);
+	struct socket_peers peers = { .items = &item, .count = 1, .looks = 7 };
+	struct findings f;
+
+	item.most[SOCKET_LEVEL_QUEUE] = 6;
+	item.signs[SOCKET_SIGN_QUEUED] = 6;
+	assert_int_equal(found(&peers, false).count, 0);
+	item.signs[SOCKET_SIGN_QUEUED] = 7;
+	f = found(&peers, false);
+	assert_int_equal(f.items[0].cause, FINDING_ACCEPT_QUEUE);
+	assert_int_equal(f.items[0].ns, 10 * NSEC_PER_SEC);
+	has(&f.items[0], "6 connections were in the listen queue of 10.0.0.5:80, in 7 of 7 "
+			 "snapshots: no thread accepted them");
+	has_not(&f.items[0], "full");
+	/* Too few snapshots prove nothing. */
+	peers.looks = 2;
+	item.signs[SOCKET_SIGN_QUEUED] = 2;
+	assert_int_equal(found(&peers, false).count, 0);
+}
+
 /* Without the signal a wait for a socket is still one for a peer. */
 static void test_unknown(void **state)
 {
@@ -197,8 +220,11 @@ static void test_unknown(void **state)
 UNIT_TESTS(find_sockets)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_peer),	  cmocka_unit_test(test_silent_peer),
-		cmocka_unit_test(test_end_that_is_meant), cmocka_unit_test(test_clients),
+		cmocka_unit_test(test_slow_peer),
+		cmocka_unit_test(test_silent_peer),
+		cmocka_unit_test(test_end_that_is_meant),
+		cmocka_unit_test(test_clients),
+		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_unknown),
 	};
 

@@ -64,6 +64,32 @@ static void test_grown(void **state)
 	expect("keys", 40, 72);
 }
 
+/* A service that runs twice as much: its functions count by CPU time per second, not by share. */
+static void test_doubled(void **state)
+{
+	struct function_grown grown;
+
+	sample_ns = 10 * NSEC_PER_MSEC;
+	calm_ms = 3000;
+	add(&calm, "slow_path", "serve", 60);
+	add(&stalled, "slow_path", "serve", 110);
+	assert_false(function_growth_find(&growth, calm_ms, 3000, &grown));
+	add(&stalled, "slow_path", "serve", 100);
+	expect("slow_path", 20, 70);
+}
+
+/* A function that has all of the samples now, and had most of them before: no chance. */
+static void test_all(void **state)
+{
+	struct function_grown grown;
+
+	add(&calm, "slow_path", "serve", 57);
+	add(&calm, "parse", "serve", 24);
+	add(&stalled, "slow_path", "serve", 150);
+	assert_true(function_growth_find(&growth, calm_ms, 3000, &grown));
+	assert_false(grown.by_chance);
+}
+
 /* Where one calls the other, the called one; where it calls many, the caller. */
 static void test_called(void **state)
 {
@@ -182,6 +208,8 @@ UNIT_TESTS(function_growth)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_grown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_doubled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_called, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_recursion, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
