@@ -80,6 +80,17 @@ static void add_fact(struct findings_search *s, enum cause_id id, const char *fa
 	findings_add(&s->found, &f);
 }
 
+/* Makes `root` the only root; with `keep` not if there is one already: running code. */
+static void make_root(struct findings *all, struct finding *root, bool keep)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		if (keep && all->items[i].is_root)
+			return;
+		all->items[i].is_root = false;
+	}
+	root->is_root = true;
+}
+
 void find_facts(struct findings_search *s, bool measured)
 {
 	enum findings_resource resource = find_resource(&s->session->reason);
@@ -104,5 +115,5 @@ void find_facts(struct findings_search *s, bool measured)
 	if (!root)
 		root = f;
 	if (root)
-		root->is_root = true;
+		make_root(&s->found, root, resource == FINDINGS_CPU && !(f && causes[id].limit));
 }

@@ -473,6 +473,8 @@ static void find_running_root(struct findings_search *s)
 	    share_pct(garbage->ns, s->summary->weight_ns[PHASE_DURING]) >= THRESHOLD_MOST_PCT)
 		make_root(s, garbage, of_garbage, ARRAY_SIZE(of_garbage));
 	if (function &&
+	    (findings_get(&s->found, FINDING_ACCEPT_QUEUE) ||
+	     findings_get(&s->found, FINDING_SLOW_READER)) &&
 	    share_pct(function->ns, s->found.time_ns[FINDINGS_SESSION]) >= THRESHOLD_MOST_PCT)
 		make_root(s, function, of_function, ARRAY_SIZE(of_function));
 }

@@ -110,8 +110,8 @@ class Told:
 
     def check_page(self, title, *patterns):
         """README shows such a report, folded: what each pattern finds there it finds in this one."""
-        advice = r"\n +advice: .*"
-        README.quote(self.test, title, [re.sub(advice, "", p) for p in self.report.split("\n\n")[:4]], columns=100)
+        advice = r"\n +(advice|debian-debug): .*"
+        README.quote(self.test, title, [re.sub(advice, "", p) for p in self.report.split("\n\n")[:5]], columns=100)
         for text in (self.report, README.quoted(title)):
             for pattern in patterns:
                 check(re.search(pattern, " ".join(text.split())), f"not said: {pattern}\n{text}")

@@ -151,7 +151,7 @@ def test_profile_a_command(t):
     for words, status in ((("false",), 1), (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -TERM $$"), 143)):
         agent.trocar("profile", "--", *words, expect=status)
     # What this command's own child waited for before it became the command is not the command's.
-    report = agent.trocar("profile", "--report", "--", "sleep", "0.5").stdout
+    report = agent.trocar("profile", "--report", "--full", "--", "sleep", "0.5").stdout
     check("for a pipe" not in report and "profile_call" not in report and "nanosleep" in report, report)
     mark.unlink()
     # Ctrl-C reaches all three processes.

@@ -170,7 +170,7 @@ def test_slow_upstream(t):
     told = Told(t, agent, ask(agent, service, "no answer in 500 ms"), "nginx: a slow upstream")
     for one in traffic:
         one.stop()
-    told.check_said(r"its threads waited \d+ ms for answers of 127\.0\.0\.1:\d+ \([1-4] connections? a thread, the longest "
+    told.check_said(r"its threads waited [\d.]+ m?s for .*answers of 127\.0\.0\.1:\d+ \([1-4] connections? a thread, the longest "
                     r"for \d+ ms\) in ngx_process_events_and_timers")
     told.check_listed(r"s +1 +socket +ngx_process_events_and_timers < .* answers of 127\.0\.0\.1:\d+")
     told.check_never("the peer is not known")
@@ -229,7 +229,7 @@ def test_database_client(t):
     agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=1000)))
     told = Told(t, agent, ask(agent, service, "no answer in 500 ms"), "psql: a database that does not answer")
     client.kill()
-    told.check_said(r"its threads waited \d+ ms for answers of the unix socket \S+/\.s\.PGSQL\.5432 \(postgres\) in ")
+    told.check_said(r"its threads waited [\d.]+ m?s for .*answers of the unix socket \S+/\.s\.PGSQL\.5432 \(postgres\) in ")
     told.check_listed(r"s +1 +socket +\S+ +answers of the unix socket \S+/\.s\.PGSQL\.5432")
     told.check_never("the peer is not known")
     (row,) = [w for w in told.end["waits"] if w.get("on", {}).get("what") == "poll"]
