@@ -78,6 +78,13 @@ static int vagueness_of(const struct finding *f)
 	return (f->cause == FINDING_PIPE || f->cause == FINDING_PROCESS) && !f->chain;
 }
 
+/* A state that lasts as long as threads wait is often the same thing: then the threads come first.
+ */
+static uint64_t weight_of(const struct finding *f)
+{
+	return f->of == FINDINGS_SESSION ? f->ns - f->ns / 8 : f->ns;
+}
+
 /*
  * The root of the symptom comes first, findings without a culprit last. The others are sorted by
  * time: a second of a thread that waits weighs as much as a second of a state that lasts.
@@ -90,8 +97,8 @@ static int by_time(const void *a, const void *b)
 		return x->is_root ? -1 : 1;
 	if (vagueness_of(x) != vagueness_of(y))
 		return vagueness_of(x) - vagueness_of(y);
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
+	if (weight_of(x) != weight_of(y))
+		return weight_of(x) < weight_of(y) ? 1 : -1;
 	return (int)x->cause - (int)y->cause;
 }
 

@@ -85,7 +85,7 @@ def test_locks_are_told(t):
     check(reader.get("pattern") == "long_hold" and queue.get("pattern") == "convoy", f"{reader} {queue}")
     check([waker["by"] for waker in timed["wakers"]] == ["interrupt"], f"{timed}")
     check(end["ledger"]["lock"]["lost"] == {}, f"{end}")
-    check("it in flush_index()" in end["headline"] and "writer-1" in end["headline"], f"{end['headline']}")
+    check(any("; writer-1 had it in flush_index()" in found["says"] for found in end["findings"]), f"{end['findings']}")
     stacks = [stack for stack in agent.find("stack", session=end["session"], signal="lock")
               if any(frame.get("fn") == "flush_index" for frame in stack["frames"])]
     check(stacks and all(stack["lock"] == {"pid": worker.pid, "address": waits["reader"][0]} for stack in stacks),

@@ -200,7 +200,7 @@ def slow_reader_is_found(t, i):
     near(line["unread_bytes"]["most"], unread, "unread")
     check(first(end)["cause"] == "slow_reader" and str(actor.pid) in first(end)["says"] and
           f"{unread / 1024:.1f} KiB" in first(end)["says"], f"{end['findings']} {sent}")
-    check(first(end)["of"] == "session" and first(end)["share"] > 0.9, f"{end['findings']}")
+    check(first(end)["of"] == "session" and first(end)["explains_ms"] > 0.9 * end["duration_ms"], f"{end['findings']}")
     actor.do("(a.close(), l.close())")
     return causes(end)[0] == "slow_reader"
 
@@ -291,7 +291,7 @@ def full_queue_is_found(t, i):
     check(line["queue"]["most"] == row["recv_q"] == 9 and line["queue_limit"] == row["send_q"] == 8, f"{line} {row}")
     check(line["drops"] >= 11 and line["full_looks"] == line["looks"], f"{line}")
     check(first(end)["cause"] == "accept_queue" and f"127.0.0.1:{port}" in first(end)["says"] and
-          first(end)["share"] == 1, f"{end['findings']}")
+          first(end)["explains_ms"] >= 0.99 * end["duration_ms"], f"{end['findings']}")
     actor.do("l.close()")
     other.do("[x.close() for x in c]")
     return causes(end)[0] == "accept_queue"
