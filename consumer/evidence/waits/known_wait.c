@@ -104,12 +104,12 @@ static size_t find_place(const struct stack *stack, const struct named_frame *fr
 	return place;
 }
 
-/* Returns the innermost frame of the program's own file; NULL: none. */
+/* Returns the innermost frame of the program's own file that is no entry point; NULL: none. */
 static const struct named_frame *find_own(const struct stack *stack,
 					  const struct named_frame *frames, size_t n)
 {
 	for (size_t i = stack->kernel_frames; i < n; i++)
-		if (stack->exe && stack->frames[i].module == stack->exe)
+		if (stack->exe && stack->frames[i].module == stack->exe && !frames[i].entry)
 			return &frames[i];
 	return NULL;
 }

@@ -369,7 +369,7 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
 		return n;
 	if (exact && top->weight_ns * 2 > looked_ns(s, top))
 		n += snprintf(text + n, space - (size_t)n, "most of it in ");
-	else if (exact)
+	else if (exact && top->weight_ns * 100 >= looked_ns(s, top))
 		n += snprintf(text + n, space - (size_t)n, "%llu %% of it in ",
 			      (unsigned long long)(top->weight_ns * 100 / looked_ns(s, top)));
 	else
@@ -418,13 +418,13 @@ const struct session_wait *session_waits_top(const struct session_waits *s, uint
 int session_waits_place(const struct session_waits *s, uint8_t state, char *text, size_t space)
 {
 	const struct session_wait *top = session_waits_top(s, state);
+	uint64_t of_ns = top ? MAX(s->state_ns[state], top->weight_ns) : 0;
+	uint64_t pct = of_ns ? top->weight_ns * 100 / of_ns : 0;
 	int n;
 
-	if (!top || !top->weight_ns)
+	if (!pct)
 		return 0;
-	n = snprintf(text, space, ", %llu %% of it ",
-		     (unsigned long long)(top->weight_ns * 100 /
-					  MAX(s->state_ns[state], top->weight_ns)));
+	n = snprintf(text, space, ", %llu %% of it ", (unsigned long long)pct);
 	if (top->on && wait_objects_is_asked(top->on) && (size_t)n < space) {
 		n += snprintf(text + n, space - (size_t)n, "for answers of ");
 		if ((size_t)n < space)
