@@ -29,6 +29,9 @@
 /* An output that has written nothing for this long counts as stopped. */
 #define STALL_NS (2 * NSEC_PER_SEC)
 
+#define HEADLINE_MAX 2048
+#define HEADLINE_MIN 160
+
 /* Bytes for "]", the keys of a split stack, "}" and the newline. */
 #define TAIL_BYTES 96
 
@@ -388,12 +391,21 @@ static int by_weight(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
+/* Returns the space of the headline: where lines are short, it leaves room for the other keys. */
+static size_t headline_space(const struct jsonw *w)
+{
+	size_t used = MIN(w->bytes + SESSION_WAITS_AFTER_BYTES, w->max_bytes);
+	size_t left = MAX(w->max_bytes - used, (size_t)HEADLINE_MIN);
+
+	return MIN(left, (size_t)HEADLINE_MAX);
+}
+
 static void put_end(struct report *r)
 {
 	const struct session_result *s = r->session;
 	_cleanup_free_ struct findings *found = NULL;
 	struct answer answer;
-	char headline[2048];
+	char headline[HEADLINE_MAX];
 	bool unknown;
 	struct jsonw w;
 	size_t bytes;
@@ -407,7 +419,7 @@ static void put_end(struct report *r)
 	found = session_findings_find(s, &r->summary, r->releases, r->locks, &unknown);
 	answer = answer_of(found, &s->reason, r->summary.waits.calm_ms);
 	session_headline_write(&r->summary, s, found && found->count ? &found->items[0] : NULL,
-			       &answer, headline, sizeof(headline));
+			       &answer, headline, headline_space(&w));
 	answer_write(&answer, &w);
 	jsonw_string(&w, "headline", headline);
 	session_findings_write(found, unknown, &w);

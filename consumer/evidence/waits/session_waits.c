@@ -497,7 +497,8 @@ static void write_row(const struct session_wait *row, bool calm, struct jsonw *w
 void session_waits_write(struct session_waits *s, struct jsonw *w)
 {
 	struct jsonw_mark begin = jsonw_mark(w);
-	size_t i;
+	size_t after = MIN((size_t)SESSION_WAITS_AFTER_BYTES, w->max_bytes);
+	size_t i, most = MIN(w->max_bytes / 8 * 7, w->max_bytes - after);
 
 	if (!s->count)
 		return;
@@ -508,7 +509,7 @@ void session_waits_write(struct session_waits *s, struct jsonw *w)
 		struct jsonw_mark mark = jsonw_mark(w);
 
 		write_row(&s->rows[i], s->calm_ms > 0, w);
-		if (jsonw_end(w) == 0 && w->bytes <= w->max_bytes / 8 * 7)
+		if (jsonw_end(w) == 0 && w->bytes <= most)
 			continue;
 		jsonw_rewind(w, mark);
 		break;

@@ -22,6 +22,9 @@ struct jsonw;
 #define SESSION_WAITS_ROWS 1024 /* pairs of function and state; the others have no row */
 #define SESSION_WAITS_TOP  8
 
+/* Bytes of session.end that its last keys take, without the lists that use the space left. */
+#define SESSION_WAITS_AFTER_BYTES 1100
+
 struct session_waits {
 	struct session_wait {
 		const char *fn, *module; /* borrowed; fn NULL: no name */

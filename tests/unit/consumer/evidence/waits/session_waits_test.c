@@ -319,10 +319,10 @@ static void test_long_names(void **state)
 		memset(names[i], 'a' + (int)i, sizeof(names[i]) - 1);
 		add(&s, names[i], WAIT_BLOCKED + WAIT_IO, false, 100 - i);
 	}
-	jsonw_init(&w, 1600);
+	jsonw_init(&w, 2400);
 	jsonw_object(&w, NULL);
 	session_waits_write(&s, &w);
-	assert_true(w.bytes <= 1600 / 4 * 3 + 1);
+	assert_true(w.bytes <= 2400 - SESSION_WAITS_AFTER_BYTES + 1);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
 	assert_non_null(memmem(w.data, w.bytes, "bbbb", 4));
