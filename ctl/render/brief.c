@@ -35,7 +35,7 @@ static const struct {
 	void (*print)(struct session_lines *s);
 	unsigned int lines;
 } parts[] = {
-	{ text_report_head, HEADLINE_LINES + 3 },
+	{ text_report_head, 0 }, /* cut_headline */
 	{ text_report_answer, 1 },
 	{ text_report_head_verdict, 2 },
 	{ text_report_head_symptom, 2 },
@@ -98,26 +98,28 @@ static void cut_lines(struct lines *l, unsigned int max)
 	l->count = max;
 }
 
-/* Shortens a long headline, which is the first line of the report before it is broken. */
-static void cut_headline(struct lines *l, unsigned int after)
+/*
+ * Shortens a long headline, the first line of `text`, of which `l` has the broken lines. 0 or
+ * -ENOMEM.
+ */
+static int cut_headline(struct lines *l, const char *text)
 {
-	unsigned int long_by = l->count > after ? l->count - after : 0;
+	const char *rest = strchr(text, '\n');
+	struct lines after;
+	unsigned int long_by;
+	int r = break_lines(rest ? rest : "", &after);
 
-	if (long_by <= HEADLINE_LINES)
-		return;
-	memmove(l->items + HEADLINE_LINES, l->items + long_by, after * sizeof(*l->items));
-	l->count = HEADLINE_LINES + after;
-	l->left_out = long_by - HEADLINE_LINES;
-}
-
-/* Returns how many lines of text are after the headline. */
-static unsigned int count_after(const char *text)
-{
-	unsigned int n = 0;
-
-	for (const char *at = strchr(text, '\n'); at && at[1]; at = strchr(at + 1, '\n'))
-		n++;
-	return n;
+	if (r < 0)
+		return r;
+	long_by = l->count - MIN(l->count, after.count);
+	if (long_by > HEADLINE_LINES) {
+		memmove(l->items + HEADLINE_LINES, l->items + long_by,
+			after.count * sizeof(*l->items));
+		l->count = HEADLINE_LINES + after.count;
+		l->left_out = long_by - HEADLINE_LINES;
+	}
+	lines_done(&after);
+	return 0;
 }
 
 /* Prints a part into its lines. 0 or -ENOMEM. */
@@ -135,11 +137,12 @@ static int make_part(struct session_lines *s, size_t part, struct lines *ret_lin
 	}
 	s->out = out;
 	r = text ? break_lines(text, ret_lines) : -ENOMEM;
-	if (r == 0 && part == 0)
-		cut_headline(ret_lines, count_after(text));
-	if (r == 0)
-		cut_lines(ret_lines, parts[part].lines);
-	return r;
+	if (r < 0)
+		return r;
+	if (part == 0)
+		return cut_headline(ret_lines, text);
+	cut_lines(ret_lines, parts[part].lines);
+	return 0;
 }
 
 static void print_lines(const struct lines *l, const char *before, bool headline, FILE *out)

@@ -199,8 +199,14 @@ static int print_all(struct text_report *r)
 {
 	const struct store *s = &r->input->store;
 	unsigned int n = 0;
-	int e = text_report_stalls(s, r->out);
+	int e = 0;
 
+	for (uint32_t i = 0; i < s->ids.count; i++)
+		n += s->sessions[i].files > 0;
+	/* Beside the screen of one session, the list of all would be too much. */
+	if (r->full || n > 1)
+		e = text_report_stalls(s, r->out);
+	n = 0;
 	for (uint32_t i = 0; e == 0 && i < s->ids.count; i++) {
 		if (!s->sessions[i].files)
 			continue;
