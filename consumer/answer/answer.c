@@ -20,14 +20,14 @@ static bool is_waiting(const struct findings *found)
 }
 
 static enum answer_level level_of(const struct findings *found, unsigned int explained_pct,
-				  const struct trigger_reason *reason)
+				  const struct trigger_reason *reason, bool seen)
 {
 	const struct finding *first = found && found->count ? &found->items[0] : NULL;
 	const char *proof;
 
 	if (!first)
-		return is_symptom(reason) || !found || is_waiting(found) ? ANSWER_NOT_KNOWN
-									 : ANSWER_NOTHING;
+		return is_symptom(reason) || !found || !seen || is_waiting(found) ? ANSWER_NOT_KNOWN
+										  : ANSWER_NOTHING;
 	if (!first->is_root && explained_pct < EXPLAINED_LEAST_PCT)
 		return ANSWER_NOT_KNOWN;
 	return findings_level_of(first, &proof) == FINDINGS_CERTAIN ? ANSWER_CERTAIN
@@ -35,12 +35,12 @@ static enum answer_level level_of(const struct findings *found, unsigned int exp
 }
 
 struct answer answer_of(const struct findings *found, const struct trigger_reason *reason,
-			uint64_t calm_ms)
+			uint64_t calm_ms, bool seen)
 {
 	struct answer a = { .calm_ms = calm_ms };
 
 	a.explained_pct = found && found->count ? findings_explained_pct(found) : 0;
-	a.level = level_of(found, a.explained_pct, reason);
+	a.level = level_of(found, a.explained_pct, reason, seen);
 	return a;
 }
 

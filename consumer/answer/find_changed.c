@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/sampling/looks.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/thresholds.h"
 #include "shared/tools/clock.h"
@@ -33,46 +32,49 @@ static bool is_harmless(const struct session_wait *row)
 static bool is_new(const struct findings_search *s, const struct session_wait *row)
 {
 	const struct session_waits *waits = &s->summary->waits;
-	uint64_t passes = waits->calm_ms / (LOOKS_RECORD_EVERY_NS / NSEC_PER_MSEC);
 	uint64_t length_ns = waits->during_ms * NSEC_PER_MSEC;
 
 	if (!is_harmless(row) || row->calm_ns * NEW_PART > row->weight_ns ||
 	    row->weight_ns * 100 < length_ns * THRESHOLD_UNSURE_PCT)
 		return false;
-	/* Who asks gets an answer about a service that may be well: work may have ended. */
+	/* A request may be about a service that is well: work may have ended. */
 	if (row->idle && row->state != ACCOUNT_SLEEP &&
 	    !trigger_reason_is_stall(&s->session->reason))
 		return false;
-	return passes * row->weight_ns >= EXPECTED_LEAST * length_ns;
+	return waits->calm_ms && waits->calm_passes * row->weight_ns >= EXPECTED_LEAST * length_ns;
 }
 
-/* Sums the new places; *ret_most is the one with the most time, NULL: none. */
-static uint64_t sum_new(const struct findings_search *s, const struct session_wait **ret_most)
+/* The new places together. */
+struct new_places {
+	const struct session_wait *most; /* the one with the most time; NULL: none */
+	uint64_t ns;
+	size_t count;
+};
+
+static struct new_places sum_new(const struct findings_search *s)
 {
 	const struct session_waits *waits = &s->summary->waits;
-	uint64_t ns = 0;
+	struct new_places sum = {};
 
-	*ret_most = NULL;
 	for (size_t i = 0; i < waits->count; i++) {
 		const struct session_wait *row = &waits->rows[i];
 
 		if (!is_new(s, row))
 			continue;
-		ns += row->weight_ns;
-		if (!*ret_most || row->weight_ns > (*ret_most)->weight_ns)
-			*ret_most = row;
+		sum.ns += row->weight_ns;
+		sum.count++;
+		if (!sum.most || row->weight_ns > sum.most->weight_ns)
+			sum.most = row;
 	}
-	return ns;
+	return sum;
 }
 
 uint64_t find_changed_ns(const struct findings_search *s)
 {
-	const struct session_wait *most;
-
-	return sum_new(s, &most);
+	return sum_new(s).ns;
 }
 
-/* Words for the wait: "slept 18.0 s", ... */
+/* Words for the wait: "slept for 18000 ms", ... */
 static void say_wait(const struct session_wait *row, char *text, size_t space)
 {
 	uint64_t ms = row->weight_ns / NSEC_PER_MSEC;
@@ -90,9 +92,9 @@ static void say_wait(const struct session_wait *row, char *text, size_t space)
 void find_changed(struct findings_search *s)
 {
 	struct finding_evidence e = { .type = "stack", .signal = "offcpu", .key = "wait" };
-	const struct session_wait *row;
-	uint64_t ns = sum_new(s, &row);
-	char says[FINDINGS_SAYS_BYTES], wait[80];
+	const struct new_places sum = sum_new(s);
+	const struct session_wait *row = sum.most;
+	char says[FINDINGS_SAYS_BYTES], wait[80], others[96] = "";
 	int n;
 
 	if (!row)
@@ -100,10 +102,14 @@ void find_changed(struct findings_search *s)
 	say_wait(row, wait, sizeof(wait));
 	n = snprintf(says, sizeof(says), "%" PRIu64 " of its threads %s in ", row->threads, wait);
 	n += session_waits_say_place(row, says + n, sizeof(says) - (size_t)n);
+	if (sum.count > 1)
+		snprintf(others, sizeof(others), ", and in %zu more such places %.1f s",
+			 sum.count - 1, findings_search_seconds(sum.ns - row->weight_ns));
 	if ((size_t)n < sizeof(says))
 		snprintf(says + n, sizeof(says) - (size_t)n,
-			 ", where %s not wait in the baseline; whom for is not known",
-			 row->threads == 1 ? "it did" : "they did");
+			 ", where the baseline has %s of their time%s; what they wait for is not "
+			 "known",
+			 row->calm_ns ? "at most a tenth" : "none", others);
 	snprintf(e.value, sizeof(e.value), "%s", wait_kind_name(row->state));
-	findings_search_add(s, FINDING_CHANGED_WAIT, ns, says, &e);
+	findings_search_add(s, FINDING_CHANGED_WAIT, sum.ns, says, &e);
 }

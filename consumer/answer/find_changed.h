@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * find_changed.h: waits that prove nothing by themselves (sleep, condition variables, waits for
- * work) in places where the threads did not wait in the baseline. Report thread only.
+ * work) in places that are new against the baseline. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_ANSWER_FIND_CHANGED_H
 #define TROCAR_CONSUMER_ANSWER_FIND_CHANGED_H

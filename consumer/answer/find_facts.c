@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "consumer/answer/session_facts.h"
+#include "consumer/evidence/cpu/session_neighbours.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 static const struct {
 	enum finding_cause finding;
 	const char *source; /* of its line facts; NULL: its line is of the neighbours */
-	bool limit;	    /* something withholds a resource, whoever else uses it */
+	bool limit;	    /* something withholds a resource, also from a cgroup that is alone */
 } causes[] = {
 	[CAUSE_ID_cpu_quota] = { FINDING_CPU_QUOTA, "cpu", true },
 	[CAUSE_ID_own_demand] = { FINDING_CPU_DEMAND, NULL, false },
@@ -23,7 +24,7 @@ static const struct {
 	[CAUSE_ID_pids_limit] = { FINDING_PIDS_LIMIT, "pids", false },
 };
 
-/* Returns the resource whose pressure began the session; FINDINGS_ANY: something else did. */
+/* Returns the resource whose lack began the session; FINDINGS_ANY: something else did. */
 static enum findings_resource find_resource(const struct trigger_reason *reason)
 {
 	static const enum findings_resource of[RESOURCE_COUNT_] = {
@@ -32,6 +33,8 @@ static enum findings_resource find_resource(const struct trigger_reason *reason)
 		[RESOURCE_IO] = FINDINGS_IO,
 	};
 
+	if (reason->kind == TRIGGER_OOM_KILL)
+		return FINDINGS_MEMORY;
 	return reason->kind == TRIGGER_PRESSURE ? of[reason->when.resource] : FINDINGS_ANY;
 }
 
@@ -58,7 +61,22 @@ static void say_fact(struct finding *f, const char *fact)
 		memcpy(f->says, says, sizeof(says));
 }
 
-/* Adds a cause that lasted as long as the stall, or as the session. */
+/* Returns for how long the facts prove a cause; UINT64_MAX: they do not count it in time. */
+static uint64_t counted_ns(const struct session_result *s, enum cause_id id)
+{
+	const struct neighbours *n = neighbours_of(s->signals);
+	uint64_t value;
+
+	if (id == CAUSE_ID_cpu_quota &&
+	    facts_phases_get(s->facts, FACTS_DURING, FACT_CPU_THROTTLED_TIME, &value))
+		return value * NSEC_PER_USEC;
+	if (id == CAUSE_ID_stolen && n && n->cpus &&
+	    facts_phases_get(s->facts, FACTS_DURING, FACT_HOST_STOLEN, &value))
+		return value * NSEC_PER_MSEC / n->cpus;
+	return UINT64_MAX;
+}
+
+/* Adds a cause, for as long as it counts, the stall lasted, or the session. */
 static void add_fact(struct findings_search *s, enum cause_id id, const char *fact)
 {
 	uint64_t stalled_ns = session_facts_stalled_ms(s->session) * NSEC_PER_MSEC;
@@ -66,7 +84,7 @@ static void add_fact(struct findings_search *s, enum cause_id id, const char *fa
 	struct finding f = {
 		.cause = causes[id].finding,
 		.lasts = true,
-		.ns = stalled_ns ? MIN(stalled_ns, length_ns) : length_ns,
+		.ns = MIN(stalled_ns ? stalled_ns : counted_ns(s->session, id), length_ns),
 		.evidence = { .type = causes[id].source ? "facts" : "neighbour" },
 	};
 
@@ -75,6 +93,8 @@ static void add_fact(struct findings_search *s, enum cause_id id, const char *fa
 		snprintf(f.evidence.value, sizeof(f.evidence.value), "%s", causes[id].source);
 	} else {
 		f.evidence.signal = "neighbours";
+		f.level = FINDINGS_LIKELY;
+		f.proof = FINDINGS_BY_TICKS;
 	}
 	snprintf(f.says, sizeof(f.says), "%s", fact);
 	findings_add(&s->found, &f);
@@ -104,7 +124,7 @@ void find_facts(struct findings_search *s, bool measured)
 		if (f)
 			say_fact(f, fact);
 		else if (resource == FINDINGS_ANY
-				 ? !measured
+				 ? !measured || id == CAUSE_ID_stolen
 				 : causes[id].limit || !find_most(&s->found, resource))
 			add_fact(s, id, fact);
 		f = findings_get(&s->found, causes[id].finding);

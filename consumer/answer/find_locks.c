@@ -113,6 +113,14 @@ static const struct session_wait *find_other_row(const struct findings_search *s
 	return most;
 }
 
+/* Where the sentence names a holder, that was read from the lock. */
+static void set_level(struct findings_search *s, const struct session_wait *row)
+{
+	if (row && session_waits_has_holder(row))
+		findings_search_level(s, FINDING_LOCK_WAIT, FINDINGS_CERTAIN,
+				      "the lock names its holder");
+}
+
 /* Adds the waits for locks that are not of the deadlock. */
 static void find_other_locks(struct findings_search *s, uint64_t ns,
 			     const struct finding_evidence *e)
@@ -129,6 +137,7 @@ static void find_other_locks(struct findings_search *s, uint64_t ns,
 	if (row->on)
 		session_waits_say_on(row, says + n, sizeof(says) - (size_t)n);
 	findings_search_add(s, FINDING_LOCK_WAIT, ns, says, e);
+	set_level(s, row);
 }
 
 void find_locks(struct findings_search *s)
@@ -155,4 +164,5 @@ void find_locks(struct findings_search *s)
 	findings_search_add_chain(
 		s, FINDING_LOCK_WAIT, left_ns, says, &e,
 		chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_LOCK, &wanted), 0, "; ");
+	set_level(s, session_waits_top(&s->summary->waits, ACCOUNT_LOCK));
 }

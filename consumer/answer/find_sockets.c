@@ -220,6 +220,12 @@ static void say_way(const struct socket_peer *p, char *says)
 			 findings_search_seconds(p->counts[SOCKET_FULL_NS]));
 }
 
+/* Whether the other end of the sockets on which threads waited most is known. */
+static bool names_peer(const struct session_wait *row)
+{
+	return row && row->on && (row->on->peer_port || row->on->peer_pid || row->on->path[0]);
+}
+
 void find_sockets_peer(struct findings_search *s)
 {
 	const struct socket_peers *peers = socket_peers_of(s->session->signals);
@@ -248,6 +254,9 @@ void find_sockets_peer(struct findings_search *s)
 			add_text(says, ": the way to it is not slow");
 	}
 	findings_search_add_chain(s, FINDING_PEER, left_ns, says, &e, chain, 1, "; meanwhile ");
+	if (!names_peer(session_waits_top(&s->summary->waits, ACCOUNT_SOCKET)))
+		findings_search_level(s, FINDING_PEER, FINDINGS_LIKELY,
+				      "the other end is not known");
 }
 
 /* ---- peers that wait for the session's processes, or do not read from them */
@@ -306,8 +315,8 @@ static const struct socket_peer *find_drops(const struct socket_peers *peers)
 }
 
 /*
- * Returns a listener that had connections in its queue whenever it was looked at: whoever accepts
- * does not keep up, or does something else.
+ * Returns a listener that had connections in its queue in each snapshot, and never fewer than
+ * before: its threads do not accept, or do not keep up.
  */
 static const struct socket_peer *find_queued(const struct socket_peers *peers)
 {
@@ -363,10 +372,10 @@ static void find_accept_queue(struct findings_search *s, const struct socket_pee
 	} else {
 		looks = p->signs[SOCKET_SIGN_QUEUED];
 		add_text(says,
-			 "%llu connections were in the listen queue of %s, in %u of %u snapshots: "
-			 "no thread accepted them",
-			 (unsigned long long)p->most[SOCKET_LEVEL_QUEUE], address, looks,
-			 peers->looks);
+			 "%llu connection%s waited to be accepted in the listen queue of %s, which "
+			 "became no shorter in %u snapshots",
+			 (unsigned long long)p->most[SOCKET_LEVEL_QUEUE],
+			 p->most[SOCKET_LEVEL_QUEUE] == 1 ? "" : "s", address, looks);
 	}
 	if (p->counts[SOCKET_DROPS])
 		add_text(says, "; %llu times a connection was dropped, and tried again",

@@ -105,7 +105,7 @@ static int by_time(const void *a, const void *b)
 enum findings_level findings_level_of(const struct finding *f, const char **ret_proof)
 {
 	*ret_proof = f->proof ? f->proof : rows[f->cause].proof;
-	return f->proof ? FINDINGS_CERTAIN : rows[f->cause].level;
+	return f->proof ? f->level : rows[f->cause].level;
 }
 
 const char *findings_level_name(enum findings_level level)

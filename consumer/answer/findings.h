@@ -31,6 +31,9 @@ enum findings_resource { FINDINGS_CPU, FINDINGS_MEMORY, FINDINGS_IO, FINDINGS_AN
 
 enum findings_level { FINDINGS_CERTAIN, FINDINGS_LIKELY };
 
+/* The reason for "likely" where the signal `runq` is missing. */
+#define FINDINGS_BY_TICKS "the ticks show which cgroups ran, not which threads waited for them"
+
 /* Selects the lines that prove a finding: the lines of its session with all these members. */
 struct finding_evidence {
 	const char *type, *signal; /* literals; signal NULL: the lines have no signal */
@@ -46,8 +49,9 @@ struct finding {
 	char says[FINDINGS_SAYS_BYTES]; /* a sentence for a person */
 	struct finding_evidence evidence;
 	uint32_t chain; /* number of the `chain` line with details; 0: none */
-	/* A literal: why it is certain although its row has likely; NULL: the row counts. */
+	/* The reason for `level`, a literal; NULL: level and reason are those of its row. */
 	const char *proof;
+	enum findings_level level;
 	bool lasts;   /* it counts by the session's time, whatever its row has */
 	bool is_root; /* it explains the symptom, so it comes first */
 };

@@ -46,6 +46,17 @@ void findings_search_add_chain(struct findings_search *s, enum finding_cause cau
 	add_finding(s, cause, ns, says, evidence, c && c->count > from ? c->number : 0);
 }
 
+void findings_search_level(struct findings_search *s, enum finding_cause cause,
+			   enum findings_level level, const char *proof)
+{
+	struct finding *f = findings_get(&s->found, cause);
+
+	if (!f)
+		return;
+	f->level = level;
+	f->proof = proof;
+}
+
 const struct thread_pools *findings_search_accounts(const struct session_result *s)
 {
 	const struct thread_pools *pools = thread_pools_of(s->signals);

@@ -43,6 +43,13 @@ void findings_search_add_chain(struct findings_search *s, enum finding_cause cau
 			       const struct chain *c, uint32_t from, const char *leads);
 
 /*
+ * Sets the level of the finding of this cause, if there is one, and the reason, a literal: for a
+ * finding whose evidence is better, or worse, than its row in findings.def assumes.
+ */
+void findings_search_level(struct findings_search *s, enum finding_cause cause,
+			   enum findings_level level, const char *proof);
+
+/*
  * Returns the threads' accounts, from any signal that has them; NULL if none has. The session owns
  * them.
  */

@@ -50,6 +50,8 @@ static enum causes_trigger find_trigger(const struct trigger_reason *reason)
 		[RESOURCE_IO] = CAUSES_IO,
 	};
 
+	if (reason->kind == TRIGGER_OOM_KILL)
+		return CAUSES_MEMORY;
 	return reason->kind == TRIGGER_PRESSURE ? of[reason->when.resource] : CAUSES_OTHER;
 }
 

@@ -252,8 +252,10 @@ static void find_by_ticks(struct findings_search *s, uint64_t left_ns)
 	const struct finding_evidence e = { .type = "neighbour", .signal = "neighbours" };
 	char says[CAUSES_TEXT_BYTES];
 
-	if (session_facts_say(s->session, CAUSE_ID_neighbour, says))
-		add_behind_others(s, left_ns, says, &e);
+	if (!session_facts_say(s->session, CAUSE_ID_neighbour, says))
+		return;
+	add_behind_others(s, left_ns, says, &e);
+	findings_search_level(s, FINDING_CPU_NEIGHBOUR, FINDINGS_LIKELY, FINDINGS_BY_TICKS);
 }
 
 static void find_queue(struct findings_search *s)
@@ -390,7 +392,7 @@ static void add_function(struct findings_search *s, uint64_t ns, const char *say
 		findings_search_add(s, FINDING_FUNCTION, ns, says, &e);
 }
 
-/* A function that had most of the CPU time, and no less before. */
+/* A function that had most of the CPU time, where none has clearly grown. */
 static void find_busiest(struct findings_search *s)
 {
 	const struct tally_row *top = session_digest_top(s->summary);
@@ -401,8 +403,9 @@ static void find_busiest(struct findings_search *s)
 		return;
 	snprintf(says, sizeof(says), "%.250s had %" PRIu64 " %% of its CPU time itself%s",
 		 top->name, pct,
-		 s->summary->count[PHASE_BEFORE] >= FUNCTION_GROWTH_SAMPLES ? ", and no less before"
-									    : "");
+		 s->summary->count[PHASE_BEFORE] >= FUNCTION_GROWTH_SAMPLES
+			 ? ", without a clear change against the baseline"
+			 : "");
 	add_function(s, s->found.time_ns[FINDINGS_RUNNING] / 100 * pct, says);
 }
 

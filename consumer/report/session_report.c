@@ -403,7 +403,9 @@ static size_t headline_space(const struct jsonw *w)
 static void put_end(struct report *r)
 {
 	const struct session_result *s = r->session;
+	const struct signal *waiting = signals_of_stacks(s->signals, STACKS_WAITING);
 	_cleanup_free_ struct findings *found = NULL;
+	enum verdict verdict;
 	struct answer answer;
 	char headline[HEADLINE_MAX];
 	bool unknown;
@@ -414,10 +416,11 @@ static void put_end(struct report *r)
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
 	session_result_write_stopped(s, &w);
 	session_result_write_pre(s, &w);
-	session_verdict_write(s, &r->summary, &w);
+	verdict = session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
 	found = session_findings_find(s, &r->summary, r->releases, r->locks, &unknown);
-	answer = answer_of(found, &s->reason, r->summary.waits.calm_ms);
+	answer = answer_of(found, &s->reason, r->summary.waits.calm_ms,
+			   waiting && !waiting->off_reason && verdict != VERDICT_INCONCLUSIVE);
 	session_headline_write(&r->summary, s, found && found->count ? &found->items[0] : NULL,
 			       &answer, headline, headline_space(&w));
 	answer_write(&answer, &w);

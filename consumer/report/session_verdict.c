@@ -273,8 +273,8 @@ static void write_explained(const struct session_result *s, const struct session
 	jsonw_milli(w, "explained", (int64_t)(MIN(covered_ms, stalled_ms) * 1000 / stalled_ms));
 }
 
-void session_verdict_write(const struct session_result *s, const struct session_digest *summary,
-			   struct jsonw *w)
+enum verdict session_verdict_write(const struct session_result *s,
+				   const struct session_digest *summary, struct jsonw *w)
 {
 	char reason[LEDGER_REASON_BYTES];
 	struct ledger all = {};
@@ -290,4 +290,5 @@ void session_verdict_write(const struct session_result *s, const struct session_
 	write_signals(s, w);
 	jsonw_milli(w, "lost_share",
 		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);
+	return verdict;
 }

@@ -8,14 +8,16 @@
 
 #include "consumer/answer/session_digest.h"
 #include "consumer/session/session_result.h"
+#include "consumer/signals/ledger.h"
 
 struct jsonw;
 
 /*
  * Writes `ledger`, `quality`, `verdict` (the same, for older readers), its reason, `stalled_ms`,
  * `explained`, the signals' own keys and `lost_share` of session.end. `summary` has all stacks.
+ * Returns the verdict.
  */
-void session_verdict_write(const struct session_result *s, const struct session_digest *summary,
-			   struct jsonw *w);
+enum verdict session_verdict_write(const struct session_result *s,
+				   const struct session_digest *summary, struct jsonw *w);
 
 #endif

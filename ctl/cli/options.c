@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
 	    .help = "the cgroup of this unit of systemd: nginx, nginx.service, user.slice"),
 	ROW(CHOICE, COUNT, count, "count", .value = "WHAT", .choices = "samples|ns",
 	    .help = "what is counted"),
-	ROW(TEXT, BY, by, "by", .value = "KEYS", .preset = "comm",
+	ROW(TEXT, BY, by, "by", .value = "KEYS", .preset = OPTIONS_BY,
 	    .help = "add below each stack: none, or any of session, rule, cgroup, signal, phase, "
 		    "exe, comm, pid with commas between"),
 	ROW(SET, OFFSETS, offsets, "offsets",

@@ -11,6 +11,7 @@
 
 #define OPTIONS_SOCKET	 "/run/trocar/control.sock" /* the default; see also $TROCAR_SOCKET */
 #define OPTIONS_DIRS_MAX 16
+#define OPTIONS_BY	 "comm"	 /* the default of --by */
 #define OPTIONS_PID_MAX	 4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
 
 /* The options of `trocar`; a command selects its options by these. */

@@ -360,6 +360,12 @@ static bool is_folded(const struct options *o)
 	return !o->report && !o->svg && !o->pprof && !o->jsonl;
 }
 
+/* Returns whether an option of folded stacks is given: --by, --count, --offsets or --annotate. */
+static bool has_folded(const struct options *o)
+{
+	return (o->by && strcmp(o->by, OPTIONS_BY) != 0) || o->count || o->offsets || o->annotate;
+}
+
 static int print_stacks(struct profile *p)
 {
 	_cleanup_(view_done) struct view view = { 0 };
@@ -490,7 +496,7 @@ int profile_call(const struct options *options, const char *const *arguments)
 	if (status != COMMAND_FINE)
 		return status;
 	/* A person at a terminal reads the answer, other programs read the stacks. */
-	if (terminal_get()->is_one && is_folded(&unit.options))
+	if (terminal_get()->is_one && is_folded(&unit.options) && !has_folded(options))
 		unit.options.report = true;
 	options = &unit.options;
 	if (options->cgroup || !arguments[0] || is_number(arguments[0]))

@@ -171,7 +171,7 @@ static void print_parts(const struct lines *all, size_t n, const char *before, F
 	}
 	if (blanks)
 		fputc('\n', out);
-	fputs("all of the evidence: trocar report --full\n", out);
+	fputs("--full prints all of the evidence\n", out);
 }
 
 void brief_write(struct session_lines *s, const char *functions, const char *before)

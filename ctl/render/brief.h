@@ -8,7 +8,7 @@
 
 #include "ctl/render/session_lines.h"
 
-#define BRIEF_LINES   38 /* and two for the number of other sessions: 40 */
+#define BRIEF_LINES   37 /* with those about other sessions and other lines: 40 */
 #define BRIEF_COLUMNS 80 /* of unlimited lines */
 
 /* The end of each line is kept free for the mark of a text that is cut there. */

@@ -195,6 +195,27 @@ static int print_session(struct text_report *r, uint32_t number)
 	return r->full ? print_full(r, number) : print_brief(r, number);
 }
 
+/* Prints the lines of no session; beside the screen of one session, that there are some. */
+static int print_asides(const struct text_report *r)
+{
+	const struct store *s = &r->input->store;
+	_cleanup_free_ char *text = NULL;
+	size_t bytes = 0;
+	FILE *out;
+	int e;
+
+	if (r->full)
+		return text_report_asides(&r->input->reader.asides, s, r->out);
+	out = open_memstream(&text, &bytes);
+	if (!out)
+		return -ENOMEM;
+	e = text_report_asides(&r->input->reader.asides, s, out);
+	fclose(out);
+	if (e == 0 && bytes)
+		fputs("besides there are errors, held triggers or refused rules: --full\n", r->out);
+	return e;
+}
+
 static int print_all(struct text_report *r)
 {
 	const struct store *s = &r->input->store;
@@ -214,7 +235,7 @@ static int print_all(struct text_report *r)
 			fputs("\n----\n\n", r->out);
 		e = print_session(r, i);
 	}
-	return e < 0 || !r->full ? e : text_report_asides(&r->input->reader.asides, s, r->out);
+	return e < 0 ? e : print_asides(r);
 }
 
 int text_report_write(struct view *view, bool full, uint64_t top, FILE *out)

@@ -399,7 +399,7 @@ def test_hostile_names(w):
     """Names that are markup, script or control characters are text, in every picture."""
     lines = w.folder / "hostile.jsonl"
     lines.write_text("\n".join(hostile_lines()) + "\n", encoding="utf-8")
-    for words in (["folded"], ["report"], ["diff"]):
+    for words in (["folded"], ["report"], ["report", "--full"], ["diff"]):
         text = w.run(*words, lines).decode()
         check(not re.search(CONTROLS, text), f"{words}: a control character")
     w.make("hostile.pb.gz", "pprof", lines)

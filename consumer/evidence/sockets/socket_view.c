@@ -150,8 +150,6 @@ void socket_view_add(struct socket_view *v, const struct socket_record *r)
 	}
 	if (is_unacked(r))
 		p->now_signs |= 1u << SOCKET_SIGN_UNACKED;
-	if (r->way == SOCKET_LISTENS && r->queue)
-		p->now_signs |= 1u << SOCKET_SIGN_QUEUED;
 	if (is_queue_full(r))
 		p->now_signs |= 1u << SOCKET_SIGN_QUEUE_FULL;
 	if (r->way == SOCKET_LISTENS)
@@ -160,8 +158,21 @@ void socket_view_add(struct socket_view *v, const struct socket_record *r)
 	note_worst(p, r);
 }
 
+/*
+ * Whether the queue of listeners has connections, and no fewer than in the snapshot before: one
+ * that is emptied, also a busy one, becomes shorter at times.
+ */
+static bool is_queued(const struct socket_peer *p)
+{
+	uint64_t now = p->now[SOCKET_LEVEL_QUEUE];
+
+	return now && now >= p->last[SOCKET_LEVEL_QUEUE];
+}
+
 static void fold_look(struct socket_peer *p, bool first, bool cut)
 {
+	if (is_queued(p))
+		p->now_signs |= 1u << SOCKET_SIGN_QUEUED;
 	for (int i = 0; i < SOCKET_LEVELS_ && !cut; i++) {
 		if (first)
 			p->first[i] = p->now[i];

@@ -23,6 +23,7 @@ struct look_coverage {
 	 * Length of the phase before the trigger, from the first sampled wait to the phase's end.
 	 */
 	uint64_t calm_ns;
+	uint64_t calm_passes; /* of the recorder, in that phase */
 	/* Scaling of the weights; set before the report is written. */
 	struct wait_scale scale;
 	uint64_t queue_ns[LOOK_NICES]; /* sampled waits for a CPU, by nice value from -20 */

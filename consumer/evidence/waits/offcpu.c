@@ -505,6 +505,7 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 		s->taken.expected = ledger_of(s)->attempted + s->looks.left_out;
 	s->taken.left_out = s->looks.left_out;
 	s->looks.calm_ns = s->before.calm_ns;
+	s->looks.calm_passes = s->before.calm_passes;
 	signal_target_name_cgroups(&s->taken.stacks, host, target);
 	list_held(s);
 	free_threads(s);

@@ -182,6 +182,7 @@ void offcpu_before_begin(struct offcpu_before *b, const struct signal_host *host
 	if (!b->recorder)
 		return;
 	b->last_ns = b->recorder->passes[b->recorder->last].began_ns;
+	b->calm_passes = wait_recorder_count(b->recorder, b->from_ns, b->onset_ns, &b->cut);
 	b->passes = wait_recorder_count(b->recorder, b->from_ns, b->to_ns, &b->cut);
 	for (int i = 0; i < WAIT_RECORDER_PASSES; i++)
 		timeline_look(target->timeline, b->recorder->passes[i].began_ns);

@@ -22,6 +22,7 @@ struct offcpu_before {
 	uint64_t calm_ns;     /* length of the phase before, from its first wait to its end */
 	uint64_t last_ns;     /* begin of the recorder's last pass; 0: no pass */
 	uint64_t passes, cut; /* of the recorder, in these phases */
+	uint64_t calm_passes; /* part of passes: in the phase before */
 };
 
 /*

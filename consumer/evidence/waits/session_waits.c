@@ -39,8 +39,10 @@ void session_waits_set_phases(struct session_waits *s, const struct session_resu
 	uint64_t calm_ms = r->pre_ms - MIN(r->pre_ms, r->onset_ms);
 
 	s->during_ms = (r->stop_ns - r->start_ns) / NSEC_PER_MSEC;
-	if (looks && offcpu->taken->phase[PHASE_BEFORE].attempted)
-		s->calm_ms = MIN(calm_ms, looks->calm_ns / NSEC_PER_MSEC);
+	if (!looks || !offcpu->taken->phase[PHASE_BEFORE].attempted)
+		return;
+	s->calm_ms = MIN(calm_ms, looks->calm_ns / NSEC_PER_MSEC);
+	s->calm_passes = looks->calm_passes;
 }
 
 static uint64_t key_of(const struct known_wait *wait)
@@ -86,12 +88,16 @@ static void note_holder(struct session_wait *row, const struct stack *stack,
 		row->held_ns += stack->weight_ns;
 }
 
+bool session_waits_has_holder(const struct session_wait *row)
+{
+	return row->on && row->holder && row->on->peer_pid == row->holder &&
+	       row->held_ns * 10 >= row->weight_ns * 9;
+}
+
 int session_waits_say_on(const struct session_wait *row, char *text, size_t space)
 {
-	bool held = row->on->peer_pid == row->holder && row->held_ns * 10 >= row->weight_ns * 9;
-
-	return held ? wait_objects_say(row->on, text, space)
-		    : wait_objects_say_object(row->on, text, space);
+	return session_waits_has_holder(row) ? wait_objects_say(row->on, text, space)
+					     : wait_objects_say_object(row->on, text, space);
 }
 
 /* Adds the waits before the stall to the row, scaled to the length of during. */

@@ -50,6 +50,7 @@ struct session_waits {
 	uint32_t *row_of; /* owned; by stack number: row number plus 1; 0: none */
 	size_t row_of_space;
 	uint64_t during_ms, calm_ms; /* lengths of the phases; calm_ms 0: no baseline */
+	uint64_t calm_passes;	     /* sampling passes in the baseline */
 	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* in `during`, like the rows */
 	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
 	/* Part of state_ns: waits with another state than that of their system call. */
@@ -86,6 +87,9 @@ void session_waits_count_threads(struct session_waits *s, const struct stack_tab
 /* Returns the row that a stack was added to; NULL: none. */
 const struct session_wait *session_waits_row(const struct session_waits *s,
 					     const struct stack *stack);
+
+/* Returns whether one holder of a lock, read from the lock, had nine tenths of the row's time. */
+bool session_waits_has_holder(const struct session_wait *row);
 
 /*
  * Writes the object of the row's heaviest stack (wait_objects.h). The holder of a lock follows only

@@ -22,7 +22,7 @@ static enum answer_level level(const struct trigger_reason *reason, enum finding
 	if (ms)
 		findings_add(&found, &f);
 	findings_sort(&found);
-	return answer_of(&found, reason, 0).level;
+	return answer_of(&found, reason, 0, true).level;
 }
 
 static void test_level(void **state)
@@ -37,11 +37,15 @@ static void test_level(void **state)
 /* Nothing is unusual only where nothing was noticed, and no thread waited for long. */
 static void test_nothing(void **state)
 {
-	struct answer unknown = answer_of(NULL, &request, 0);
+	struct answer unknown = answer_of(NULL, &request, 0, true);
 
 	assert_int_equal(level(&request, FINDING_DISK, 0, 10, false), ANSWER_NOTHING);
 	assert_int_equal(level(&stall, FINDING_DISK, 0, 10, false), ANSWER_NOT_KNOWN);
 	assert_int_equal(level(&request, FINDING_DISK, 0, 2000, false), ANSWER_NOT_KNOWN);
+	assert_int_equal(unknown.level, ANSWER_NOT_KNOWN);
+	/* Where the waits were not sampled, or most samples are lost, nothing is excluded. */
+	unknown = answer_of(&(struct findings){ .time_ns = { [FINDINGS_SESSION] = NSEC_PER_SEC } },
+			    &request, 0, false);
 	assert_int_equal(unknown.level, ANSWER_NOT_KNOWN);
 	assert_int_equal(unknown.explained_pct, 0);
 }

@@ -198,8 +198,8 @@ static void test_queued(void **state)
 	f = found(&peers, false);
 	assert_int_equal(f.items[0].cause, FINDING_ACCEPT_QUEUE);
 	assert_int_equal(f.items[0].ns, 10 * NSEC_PER_SEC);
-	has(&f.items[0], "6 connections were in the listen queue of 10.0.0.5:80, in 7 of 7 "
-			 "snapshots: no thread accepted them");
+	has(&f.items[0], "6 connections waited to be accepted in the listen queue of 10.0.0.5:80, "
+			 "which became no shorter in 7 snapshots");
 	has_not(&f.items[0], "full");
 	/* Too few snapshots prove nothing. */
 	peers.looks = 2;

@@ -58,7 +58,7 @@ static void test_fits(void **state)
 		}
 		assert_in_range(lines, 10, BRIEF_LINES);
 		assert_memory_equal(events_out, "h lengthy", 9);
-		assert_non_null(strstr(events_out, "trocar report --full\n"));
+		assert_non_null(strstr(events_out, "--full prints all of the evidence\n"));
 		assert_non_null(strstr(events_out, "\nsession 0000000000000001, rule rule1"));
 	}
 }
