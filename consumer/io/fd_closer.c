@@ -169,6 +169,7 @@ size_t fd_closer_stop(struct fd_closer *c, uint32_t timeout_ms)
 		if (pthread_cond_timedwait(&c->done, &c->lock, &until) == ETIMEDOUT)
 			break;
 	left = c->queued;
+	c->stopping = true; /* with the lock held: no thread takes one of those counted */
 	pthread_mutex_unlock(&c->lock);
 	end_threads(c);
 	free_closer(c);
