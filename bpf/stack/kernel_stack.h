@@ -99,6 +99,19 @@ static __always_inline void restore_bp(struct kernel_walk *s, __u32 row, __u64 f
 }
 
 /*
+ * Ends the walk if the interrupted code ran in user mode, as at most system calls. Where the kernel
+ * itself runs in ring 3 (PVM), the selector is the hardware's for some instructions before the
+ * return, at an address of the kernel: such a walk is given up.
+ */
+static __always_inline bool ends_in_user_mode(struct kernel_walk *s, __u64 cs, __u64 ip)
+{
+	if (!(stack_word(s, cs) & 3))
+		return false;
+	s->ended = !KERNEL_STACK_IS_CODE(stack_word(s, ip));
+	return true;
+}
+
+/*
  * Steps to the caller by any row. Returns 0; 1 at the outermost frame, or if the walk can no longer
  * be trusted. Not inlined, because most frames do not need it (step_out_plain).
  */
@@ -110,15 +123,14 @@ static __noinline long step_out_any(struct kernel_walk *s, __u32 row)
 		s->ip = stack_word(s, frame - sizeof(__u64));
 		s->sp = frame;
 	} else if (ORC_ROW_KIND(row) == ORC_REGS) {
-		s->ended = stack_word(s, frame + ORC_PT_CS) & 3;
-		if (s->ended) /* entered from user mode, as in most system calls */
+		if (ends_in_user_mode(s, frame + ORC_PT_CS, frame + ORC_PT_IP))
 			return 1;
 		s->ip = stack_word(s, frame + ORC_PT_IP);
 		s->sp = stack_word(s, frame + ORC_PT_SP);
 		if (ORC_ROW_SAVED(row) == ORC_SAVED_NOT)
 			s->bp = stack_word(s, frame + ORC_PT_BP);
 	} else {
-		s->ended = stack_word(s, frame + ORC_IRET_CS) & 3;
+		ends_in_user_mode(s, frame + ORC_IRET_CS, frame);
 		return 1;
 	}
 	restore_bp(s, row, frame);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,6 +197,7 @@ static pid_t start_beside(const char *command)
 		return pid;
 	}
 	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing behind */
 	execl("/bin/sh", "sh", "-c", command, NULL);
 	_exit(127);
 }
