@@ -3,6 +3,7 @@
 #include "ctl/cli/member_text.h"
 #include "ctl/render/section.h"
 #include "ctl/render/sections.h"
+#include "shared/tools/idmap.h"
 #include "shared/tools/macro.h"
 
 static const struct column columns[] = {
@@ -40,18 +41,19 @@ static const char neighbour[] =
 	"{bytes:bytes} in {requests:n} request{requests:s}\n]";
 
 /*
- * Returns whether one of the first `n` lines is of the same disk, such as the line of its reads
- * before that of its writes.
+ * Returns whether this is the first line of its disk, as is the line of its reads before that of
+ * its writes, and adds the disk to `told`.
  */
-static bool is_told(struct session_lines *s, const struct json_node *line, uint32_t n)
+static bool is_first(struct idmap *told, const struct json_node *line)
 {
 	const char *name = json_node_string(json_node_get(line, "device"));
-	const struct json_node *before;
+	uint64_t key = name ? idmap_text_key(name) : 0;
 
-	session_lines_for_each (before, s, &s->session->disks, n)
-		if (name && json_node_equals(json_node_get(before, "device"), name))
-			return true;
-	return false;
+	if (key && idmap_get(told, key))
+		return false;
+	if (key)
+		(void)idmap_put(told, key, told); /* without memory a disk is printed twice */
+	return true;
 }
 
 /* Prints the devices on a disk, the devices below it, and their mount points. */
@@ -74,12 +76,14 @@ static void print_stack(const struct json_node *stack, FILE *out)
 void text_report_disks(struct session_lines *s)
 {
 	const struct json_node *line;
-	uint32_t n = 0;
+	struct idmap told;
 
 	if (!section_table(s, &s->session->disks, &table))
 		return;
+	idmap_init(&told, STORE_LINES);
 	session_lines_for_each (line, s, &s->session->disks, STORE_LINES)
-		if (!is_told(s, line, n++))
+		if (is_first(&told, line))
 			print_stack(json_node_get(line, "stack"), s->out);
+	idmap_done(&told);
 	session_lines_put(s, &s->session->neighbours, neighbour);
 }

@@ -11,9 +11,9 @@
 
 #define PART_NS (NSEC_PER_MSEC / 2)
 #define NOBODY	0x7fffffffffff
-#define MANY	4000
+#define MANY	1600
 #define TREES	40
-#define WALKS	5
+#define WALKS	3
 
 /* The look goes on in parts; a caller in the meantime does not get "no such cgroup". */
 static void test_in_parts(void **state)
