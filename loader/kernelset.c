@@ -326,6 +326,7 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	if (!skeleton)
 		return -errno;
 	r = prepare_set(skeleton, o, &offer, types_fd, &btf);
+	preflight_btf_done(&btf); /* libbpf reads the same types into its memory */
 	if (r == 0)
 		r = programs_open(&programs, skeleton, &options);
 	if (r == 0)

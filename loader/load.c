@@ -19,6 +19,10 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/memory.h"
+
+/* Libbpf reads and copies the kernel's types three times, 11 MB each. */
+#define HEAP_BYTES (48u << 20)
 
 /* The state of a load, for undo_load. */
 struct load {
@@ -279,6 +283,7 @@ int load_run(const struct options *o)
 	struct load l = { .o = o, .dir = BPFDIR_NONE, .what = "" };
 	int r;
 
+	memory_keep(HEAP_BYTES);
 	r = prepare_load(&l);
 	if (r < 0)
 		return EXIT_FAILED;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shared/tools/memory.h"
 
+#include <limits.h>
 #include <link.h>
 #include <malloc.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "shared/tools/macro.h"
+
+#define HUGE_PAGE	   (2u << 20)
+#define MMAP_THRESHOLD_MAX (32 << 20) /* the largest that glibc takes */
 
 /*
  * Releases the pages of one object's segments without PF_W. The dynamic loader has written to the
@@ -41,6 +46,23 @@ void memory_give_back(void)
 void memory_share_arena(void)
 {
 	(void)mallopt(M_ARENA_MAX, 1); /* fails only for an unknown parameter */
+}
+
+void memory_keep(size_t heap_bytes)
+{
+	uintptr_t from, to;
+	void *first;
+
+	memory_share_arena();
+	(void)mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_MAX);
+	(void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	(void)mallopt(M_TOP_PAD, (int)heap_bytes);
+	first = malloc(HUGE_PAGE); /* more than the heap has: it grows by heap_bytes */
+	from = ALIGN_UP((uintptr_t)first, HUGE_PAGE);
+	to = (uintptr_t)sbrk(0) / HUGE_PAGE * HUGE_PAGE;
+	if (first && from < to)
+		(void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+	free(first);
 }
 
 void memory_trim(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory.h: returns memory to the system that the process holds and does not use for now. */
+/*
+ * memory.h: returns memory to the system that the process holds and does not use for now, or keeps
+ * it.
+ */
 #ifndef TROCAR_SHARED_TOOLS_MEMORY_H
 #define TROCAR_SHARED_TOOLS_MEMORY_H
 
@@ -18,6 +21,14 @@ void memory_give_back(void);
  * created.
  */
 void memory_share_arena(void);
+
+/*
+ * For a short-lived process that frees large blocks and allocates others: malloc(3) has one heap,
+ * keeps what is freed, and uses large pages (MADV_HUGEPAGE of madvise(2)) for the first heap_bytes
+ * (at most 1 GiB), because the first use of a page costs more than reading it full. Call it before
+ * the first thread is created. Without large pages it is only slower.
+ */
+void memory_keep(size_t heap_bytes);
 
 /*
  * Returns only the free memory of malloc(3) to the kernel. Threads that allocate wait for it, some

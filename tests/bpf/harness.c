@@ -18,6 +18,9 @@
 #include "loader/kernel_types.h"
 #include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/memory.h"
+
+#define HEAP_BYTES (64u << 20) /* for the kernel's types, of several loads */
 
 /* The one that lives; a failed assertion leaves it here. */
 static struct harness *current;
@@ -108,6 +111,7 @@ static void read_kernel(void)
 
 	if (kernel.known)
 		return;
+	memory_keep(HEAP_BYTES);
 	btf = btf__load_vmlinux_btf();
 	assert_non_null(btf);
 	copy_types(btf);
@@ -314,6 +318,7 @@ void harness_free(struct harness *h)
 	munmap(h->slots, bpf_map__max_entries(h->skel->maps.slots) * sizeof(*h->slots));
 	munmap(h->control, sizeof(*h->control));
 	trocar__destroy(h->skel);
+	harness_kill_all(); /* those in its cgroups would hold these */
 	groups_remove(h->group);
 	free(h);
 	current = NULL;

@@ -77,6 +77,8 @@ extern const char *const harness_programs[];
  * behind, its processes and cgroups too, is cleared away first, and at exit.
  */
 struct harness *harness_new(const struct harness_options *options);
+
+/* Ends the test's processes as well. */
 void harness_free(struct harness *h);
 
 /*

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is given back is no longer resident, and its content is still right. */
+/*
+ * Memory that is given back is no longer resident, and its content is still right; memory that is
+ * kept is resident.
+ */
 #include "tests/unit/shared/unit_testing.h"
 
 #include <pthread.h>
@@ -12,6 +15,7 @@
 
 #define BLOCKS 4096u
 #define BYTES  2048u
+#define KEPT   (16u << 20)
 
 static size_t resident_pages(void)
 {
@@ -98,12 +102,34 @@ static void test_segments(void **state)
 	assert_string_equal(text, "one two 8");
 }
 
+/* A block that is freed stays resident, in the heap, and the next one has its pages. */
+static void test_keep(void **state)
+{
+	const char *block_end;
+	char *block;
+	size_t before;
+
+	if (__asan_init)
+		skip(); /* its own malloc */
+	memory_keep(KEPT);
+	for (int i = 0; i < 2; i++) {
+		block = malloc(KEPT / 2);
+		block_end = block + KEPT / 2; /* the heap ends soon behind it */
+		assert_true(block_end <= (const char *)sbrk(0) &&
+			    block_end + 4 * KEPT > (const char *)sbrk(0));
+		memset(block, 1, KEPT / 2);
+		before = resident_pages();
+		free(block);
+		assert_true(resident_pages() + 16 >= before);
+	}
+}
+
 UNIT_TESTS(memory)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_freed_blocks),
-		cmocka_unit_test(test_shared_arena),
+		cmocka_unit_test(test_freed_blocks), cmocka_unit_test(test_shared_arena),
 		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_keep), /* changes malloc for what follows */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
