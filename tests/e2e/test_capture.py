@@ -139,7 +139,7 @@ def test_capture_with_a_reason(t):
     line = agent.wait("trigger.held", trigger="request", reason="cooldown")
     check(line["text"] == "again" and line["session"] == session, line)
     # A person is not held by it; what runs holds everybody.
-    agent.trocar("capture", "--rule", "shop")
+    agent.trocar("capture", "--rule", "shop", "--during-ms", 30000)
     held = json.loads(agent.trocar("capture", "--cgroup", group.path, "--reason", "x", "--json", expect=4).stdout)
     check(held["data"]["reason"] == "session_running" and held["data"]["session"], held)
 
