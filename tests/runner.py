@@ -15,7 +15,7 @@ import time
 import results
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD, ASAN, LTO = ROOT / "build", ROOT / "build-asan", ROOT / "build-lto"
+BUILD, ASAN, FUZZ, LTO = ROOT / "build", ROOT / "build-asan", ROOT / "build-fuzz", ROOT / "build-lto"
 LOGS = BUILD / "check-logs"
 NO_TESTS = 5  # status of pytest where none was chosen
 # One cache for the copies of the tree that are built beside this one (tests/vm, tests/hostile/mutations). A file that
@@ -31,6 +31,13 @@ def no_kernel():
     if os.geteuid() != 0:
         return "not root"
     return None if os.path.exists("/sys/kernel/btf/vmlinux") else "this kernel has no BTF"
+
+
+def mount_tracefs():
+    """Shows bpftrace and perf the kernel's tracepoints. A machine that has just started may not have mounted them."""
+    where = "/sys/kernel/tracing"
+    if os.geteuid() == 0 and os.path.isdir(where) and not os.listdir(where):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", where], stderr=subprocess.DEVNULL, check=False)
 
 
 def wait_for(process, seconds):
@@ -61,19 +68,21 @@ def test_targets(run, folder, *suites):
     return sorted({f for t in tests for i in t["depends"] for f in files[i]}) or ["no-tests-of-these-suites"]
 
 
-def targets_but(run, folder, suite):
-    """All that is built by default or that other tests need, without the programs of that suite of Meson's tests."""
+def targets_but(run, folder, suite, *folders):
+    """All that is built by default or that other tests need, without the programs of that suite of Meson's tests, and
+    without what is in those folders of the build."""
     tests = introspect(run, folder, "--tests")
     mine = {t["cmd"][0] for t in tests if f"trocar:{suite}" in t["suite"]}
     others = [t for t in tests if f"trocar:{suite}" not in t["suite"]]
     needed = {i for t in others for i in t["depends"]}
     return sorted(os.path.relpath(f, folder) for t in introspect(run, folder, "--targets") for f in t["filename"]
-                  if t["id"] in needed or t["build_by_default"] and f not in mine)
+                  if t["id"] in needed or t["build_by_default"] and f not in mine and
+                  not os.path.relpath(f, folder).startswith(folders))
 
 
 def fuzz_targets(run):
-    names = [f for files in files_of(run, ASAN).values() for f in files]
-    return sorted(str(ASAN / n) for n in names if n.startswith("tests/fuzz/") and "/fuzz_" in n and (ASAN / n).is_file())
+    names = [f for files in files_of(run, FUZZ).values() for f in files]
+    return sorted(str(FUZZ / n) for n in names if n.startswith("tests/fuzz/") and "/fuzz_" in n and (FUZZ / n).is_file())
 
 
 class Run:
