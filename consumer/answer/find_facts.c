@@ -22,6 +22,7 @@ static const struct {
 	[CAUSE_ID_disk_limit] = { FINDING_DISK_LIMIT, "io", true },
 	[CAUSE_ID_disk] = { FINDING_DISK, "io", false },
 	[CAUSE_ID_pids_limit] = { FINDING_PIDS_LIMIT, "pids", false },
+	[CAUSE_ID_files_limit] = { FINDING_FILES_LIMIT, "pids", false },
 };
 
 /* Returns the resource whose lack began the session; FINDINGS_ANY: something else did. */
@@ -124,13 +125,17 @@ void find_facts(struct findings_search *s, bool measured)
 		if (f)
 			say_fact(f, fact);
 		else if (resource == FINDINGS_ANY
-				 ? !measured || id == CAUSE_ID_stolen
+				 ? !measured || id == CAUSE_ID_stolen || id == CAUSE_ID_files_limit
 				 : causes[id].limit || !find_most(&s->found, resource))
 			add_fact(s, id, fact);
 		f = findings_get(&s->found, causes[id].finding);
 	}
-	if (resource == FINDINGS_ANY)
+	if (resource == FINDINGS_ANY) {
+		/* Connections that nobody accepts are its consequence. */
+		if (f && id == CAUSE_ID_files_limit)
+			make_root(&s->found, f, false);
 		return;
+	}
 	root = f && causes[id].limit ? f : find_most(&s->found, resource);
 	if (!root)
 		root = f;

@@ -281,6 +281,25 @@ static bool find_pids_limit(const struct causes_case *c, uint64_t least, char *t
 	return true;
 }
 
+/* A process has as many descriptors open as it may have. */
+static bool find_files_limit(const struct causes_case *c, uint64_t least, char *text)
+{
+	char digits[NUMBER_BYTES];
+	uint64_t pid, open, max;
+
+	if (!c->facts || !facts_phases_get(c->facts, FACTS_DURING, FACT_FILES_OPEN, &open) ||
+	    !facts_phases_get(c->facts, FACTS_DURING, FACT_FILES_MAX, &max) ||
+	    !facts_phases_get(c->facts, FACTS_DURING, FACT_FILES_PID, &pid) ||
+	    open * 1000 < max * least)
+		return false;
+	snprintf(text, CAUSES_TEXT_BYTES,
+		 "all %s descriptors of %s (process %llu) are open (its limit, RLIMIT_NOFILE): it "
+		 "can open and accept no more",
+		 group_digits(max, digits), c->facts->at[FACTS_END].files_comm,
+		 (unsigned long long)pid);
+	return true;
+}
+
 /* A cgroup's use of a device during, for one kind of requests. */
 struct use {
 	const struct facts_device *device;

@@ -270,5 +270,7 @@ void facts_parse(struct facts *f, enum facts_file file, const char *text, size_t
 	case FACTS_LIMIT:
 		parse_devices(f, file, all);
 		break;
+	case FACTS_PROCESSES: /* facts_files_read */
+		break;
 	}
 }

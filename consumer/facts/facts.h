@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared/abi/abi.h"
+
 #define FACTS_DEVICES  6	  /* of one cgroup; the others are counted in devices_more */
 #define FACTS_NO_LIMIT UINT64_MAX /* a limit that is "max" or -1 */
 
@@ -33,7 +35,14 @@ enum fact {
 };
 
 enum facts_where { FACTS_OWN, FACTS_V2, FACTS_V1, FACTS_HOST_WIDE };
-enum facts_shape { FACTS_KEYED, FACTS_WORDS, FACTS_NESTED, FACTS_ROWS, FACTS_LIMIT };
+enum facts_shape {
+	FACTS_KEYED,
+	FACTS_WORDS,
+	FACTS_NESTED,
+	FACTS_ROWS,
+	FACTS_LIMIT,
+	FACTS_PROCESSES
+};
 enum facts_depth { FACTS_CHEAP, FACTS_WHOLE, FACTS_LIMITS };
 enum facts_kind { FACTS_COUNTER, FACTS_GAUGE, FACTS_BOUND };
 
@@ -74,6 +83,7 @@ struct facts {
 	uint64_t value[FACT_COUNT_];
 	int16_t error[FACTS_FILE_COUNT_]; /* -errno of files that could not be read */
 	uint64_t files;			  /* a bit for each file that was read */
+	char files_comm[COMM_BYTES]; /* name of the process FACT_FILES_PID; "": it is not known */
 	uint32_t n_devices, devices_more;
 	struct facts_device devices[FACTS_DEVICES];
 };

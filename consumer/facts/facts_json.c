@@ -162,6 +162,8 @@ static void write_phase(const struct facts_phases *f, enum facts_phase phase,
 		    facts_phases_get(f, phase, (enum fact)i, &value))
 			jsonw_u64(w, row->name, value / row->divisor);
 	}
+	if (source == FACTS_PIDS && f->at[phase + 1].files_comm[0])
+		jsonw_string(w, "files_comm", f->at[phase + 1].files_comm);
 	if (source == FACTS_IO)
 		write_devices(f, phase, disks, w);
 	jsonw_object_end(w);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/facts/facts_files.h"
 #include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -112,7 +113,9 @@ static void read_row(int fd, enum facts_file file, struct facts *f)
 
 	if (n >= 0)
 		facts_parse(f, file, text, (size_t)n);
-	else
+	if (n >= 0 && facts_file(file)->shape == FACTS_PROCESSES)
+		facts_files_read(text, (size_t)n, f);
+	if (n < 0)
 		f->error[file] = (int16_t)(fd < 0 ? fd : -errno);
 }
 
@@ -135,6 +138,7 @@ static bool is_limited(struct facts_reader *r, const struct facts_place *place,
 
 		if (facts_file((enum facts_file)i)->source != source ||
 		    facts_file((enum facts_file)i)->depth != FACTS_LIMITS ||
+		    facts_file((enum facts_file)i)->where == FACTS_OWN ||
 		    !is_of_place(place, (enum facts_file)i))
 			continue;
 		fd = open_row(r, place->source[source].path, place, (enum facts_file)i);

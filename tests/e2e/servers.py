@@ -403,6 +403,12 @@ class Nginx:
             while connection.recv(1 << 16):
                 pass
 
+    def begin(self):
+        """A client who has connected and has not asked yet."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(self.socket))
+        return connection
+
     def connect(self):
         """A client whose one request is answered, and who stays."""
         connection = socket.socket(socket.AF_UNIX)

@@ -2,7 +2,9 @@
 # tests: consumer/facts/* consumer/answer/session_facts* consumer/watch/watch_facts*
 """What the kernel's own files say of a stall: throttling, limits, devices; and the cause that follows."""
 import os
+import pathlib
 import re
+import resource
 import subprocess
 import time
 
@@ -10,7 +12,7 @@ import pytest
 
 import machine
 from harness import COMMAND, Skip, check, check_figure, command, proved, rule, rules
-from servers import Witness
+from servers import Nginx, Service, Witness
 
 pytestmark = pytest.mark.shares_kernel_side
 
@@ -59,6 +61,37 @@ def test_cpu_quota_speaks_first(t):
     for verb in ("flamegraph", "folded", "pprof", "diff", "symbolize"):
         made = subprocess.run([COMMAND, verb, t.folder / "lines"], capture_output=True, check=False)
         check(made.returncode == 0 and made.stdout, f"{verb}: {made.returncode}, {made.stderr}")
+
+
+@pytest.mark.parallel(4)
+@pytest.mark.core
+def test_descriptors_used_up(t):
+    """Clients that stay hold all descriptors of nginx's worker, and others wait to be accepted: the first finding names
+    the worker and its limit. With some descriptors left it is no finding."""
+    service = Service(t, "shop")
+    nginx = Nginx(service, delay_s=0)
+    nginx.get()
+    worker = int(pathlib.Path(f"/proc/{nginx.process.pid}/task/{nginx.process.pid}/children").read_text().split()[0])
+    if not os.stat(f"/proc/{worker}/fd").st_size:
+        raise Skip("the kernel does not count open descriptors (Linux 6.2 does)")
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=1500)))
+    agent.wait("watch.start", cgroup=service.path)
+    limit = len(os.listdir(f"/proc/{worker}/fd")) + 12
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, (limit, limit))
+    ends, clients = [], [nginx.connect() for _ in range(4)]
+    for more in (0, 20):
+        clients += [nginx.begin() for _ in range(more)]
+        time.sleep(0.5)
+        agent.trocar("capture", "--rule", "shop", "--wait", expect=None)
+        ends.append(agent.find("session.end", rule="shop")[-1])
+    check(all(f["cause"] != "files_limit" for f in ends[0]["findings"]), f"{ends[0]['findings']}")
+    first = ends[1]["findings"][0]
+    check(first["cause"] == "files_limit" and first["level"] == "certain", f"{ends[1]['findings']}")
+    check(first["says"].startswith(f"all {limit} descriptors of nginx (process {worker}) are open"), f"{first}")
+    check(ends[1]["headline"].startswith(first["says"]), ends[1]["headline"])
+    line = agent.find("facts", session=ends[1]["session"], source="pids")[0]["phases"]["during"]
+    check((line["files_pid"], line["files_open"], line["files_max"], line["files_comm"]) ==
+          (worker, limit, limit, "nginx"), f"{line}")
 
 
 def lift(group):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Texts of the kernel's files about a cgroup. The first byte selects it: a row of facts.def, then
- * /proc/PID/cgroup, then /proc/partitions, the mount table and /proc/swaps of a machine with disks.
+ * /proc/PID/cgroup, then /proc/partitions, the mount table and /proc/swaps of a machine with disks,
+ * then /proc/PID/limits.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "consumer/facts/disk_text.h"
+#include "consumer/facts/facts_files.h"
 #include "consumer/facts/facts_place.h"
 #include "shared/json/jsonw.h"
 
@@ -119,6 +121,14 @@ static void check_disks(const char *text, size_t bytes, bool swaps)
 	facts_devices_done(&d.devices);
 }
 
+static void check_limits(const char *text, size_t bytes)
+{
+	uint64_t max = 7;
+
+	if (!facts_files_parse(text, bytes, &max) && max != 7)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	const char *text = (const char *)data + 1;
@@ -126,13 +136,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (!bytes)
 		return 0;
-	which = data[0] % (FACTS_FILE_COUNT_ + 4);
+	which = data[0] % (FACTS_FILE_COUNT_ + 5);
 	if (which < FACTS_FILE_COUNT_)
 		check_file((enum facts_file)which, text, bytes - 1);
 	else if (which == FACTS_FILE_COUNT_)
 		check_place(text, bytes - 1);
 	else if (which == FACTS_FILE_COUNT_ + 1)
 		check_devices(text, bytes - 1);
+	else if (which == FACTS_FILE_COUNT_ + 4)
+		check_limits(text, bytes - 1);
 	else
 		check_disks(text, bytes - 1, which == FACTS_FILE_COUNT_ + 3);
 	return 0;

@@ -271,6 +271,29 @@ static void test_pids_limit(void **state)
 	says(&c, NULL);
 }
 
+/* It is the first cause for a request, and the last one for pressure. */
+static void test_files_limit(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_case c = { .facts = &p, .trigger = CAUSES_OTHER };
+
+	read_all(&p, FACTS_FILE_V2_PIDS_EVENTS, "max 3\n", "max 3\n", "max 7\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_PIDS_MAX, "24\n");
+	facts_testing_set(&p.at[FACTS_END], FACT_FILES_PID, 71);
+	facts_testing_set(&p.at[FACTS_END], FACT_FILES_OPEN, 20000);
+	facts_testing_set(&p.at[FACTS_END], FACT_FILES_MAX, 20000);
+	strcpy(p.at[FACTS_END].files_comm, "haproxy");
+	says(&c, "all 20,000 descriptors of haproxy (process 71) are open (its limit, "
+		 "RLIMIT_NOFILE): it can open and accept no more");
+	c.trigger = CAUSES_CPU;
+	says(&c,
+	     "limit of 24 for processes and threads (pids.max) reached: 4 forks refused in 3.5 s");
+	c.trigger = CAUSES_OTHER;
+	facts_testing_set(&p.at[FACTS_END], FACT_FILES_OPEN, 19999);
+	says(&c,
+	     "limit of 24 for processes and threads (pids.max) reached: 4 forks refused in 3.5 s");
+}
+
 static void test_limits_that_change(void **state)
 {
 	struct facts_phases p = {};
@@ -365,6 +388,7 @@ UNIT_TESTS(causes)
 		cmocka_unit_test(test_own_demand),
 		cmocka_unit_test(test_memory_limit),
 		cmocka_unit_test(test_pids_limit),
+		cmocka_unit_test(test_files_limit),
 		cmocka_unit_test(test_memory_limit_of_io),
 		cmocka_unit_test(test_disk_limit),
 		cmocka_unit_test(test_disk),
