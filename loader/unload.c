@@ -5,12 +5,16 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "loader/bpffs/bpfdir.h"
 #include "loader/bpffs/pin_set.h"
 #include "loader/exit_status.h"
 #include "shared/tools/log.h"
+#include "shared/tools/macro.h"
 
+#define BUSY_MS	   1000
+#define PAUSE_MS   20
 #define MOUNTS_MAX 8 /* bpffs mounted above one another, by loads in different mount namespaces */
 
 static bool is_there(const char *path)
@@ -38,13 +42,29 @@ static int remove_all_pins(const char *dir, unsigned int *total)
 	return first;
 }
 
+/*
+ * Unmounts. Tries for BUSY_MS while the mount is in use: bpftool and others that walk all of bpffs
+ * pass through it, and a process that was just killed still closes its files.
+ */
+static int unmount_patiently(const char *dir)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * NSEC_PER_MSEC };
+
+	for (unsigned int waited_ms = 0;; waited_ms += PAUSE_MS) {
+		if (umount2(dir, UMOUNT_NOFOLLOW) == 0)
+			return 0;
+		if (errno != EBUSY || waited_ms >= BUSY_MS)
+			return -errno;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+}
+
 static int unmount_dir(const char *dir)
 {
-	int r;
+	int r = unmount_patiently(dir);
 
-	if (umount2(dir, UMOUNT_NOFOLLOW) == 0)
+	if (r == 0)
 		return 0;
-	r = -errno;
 	if (r == -EINVAL && !bpfdir_is_mount(dir))
 		return 0; /* a service manager has just unmounted it */
 	if (r == -EBUSY)

@@ -13,7 +13,7 @@
 #define NOBODY	0x7fffffffffff
 #define MANY	1600
 #define TREES	40
-#define WALKS	3
+#define WALKS	5
 
 /* The look goes on in parts; a caller in the meantime does not get "no such cgroup". */
 static void test_in_parts(void **state)
@@ -146,7 +146,8 @@ static void test_many(void **state)
 	}
 	print_message("the longest part took %.2f ms of CPU\n", (double)least_ns / 1e6);
 	assert_string_equal(cgroups_path(&cgroups, last, 0), name);
-	assert_true(least_ns < 4 * PART_NS * SANITIZED_SLOWER);
+	if (SANITIZED_SLOWER == 1) /* by how much a sanitizer slows it down is not known */
+		assert_true(least_ns < 4 * PART_NS);
 }
 
 UNIT_TESTS(cgroups_look)
