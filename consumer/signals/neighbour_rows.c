@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "consumer/cgroup/cgroup_names.h"
+#include "consumer/cgroup/cgroups.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
 static struct neighbour_row *row_at(void *items, size_t i, const struct neighbour_rows_kind *kind)
@@ -53,6 +55,42 @@ static size_t add_up(void *items, size_t count, const struct neighbour_rows_kind
 	return n;
 }
 
+/* Undoes the groups of elements from `from` on that have too few members. */
+static void leave_few(void *items, size_t from, size_t count,
+		      const struct neighbour_rows_kind *kind)
+{
+	size_t members[DELEGATED_MAX + NEIGHBOUR_PARENTS + 1] = { 0 };
+
+	for (size_t i = from; i < count; i++)
+		members[MIN(row_at(items, i, kind)->group, ARRAY_SIZE(members) - 1)]++;
+	for (size_t i = from; i < count; i++) {
+		struct neighbour_row *row = row_at(items, i, kind);
+
+		if (row->group > DELEGATED_MAX && members[row->group] < NEIGHBOUR_SIBLINGS)
+			row->group = 0;
+	}
+}
+
+/* Adds up small cgroups of one directory. Returns the number of elements. */
+static size_t add_up_siblings(void *items, size_t count, const struct neighbour_rows_kind *kind,
+			      const struct neighbour_names *names)
+{
+	size_t from = kind->named / 2;
+
+	if (count <= kind->named || !names->parent)
+		return count;
+	for (size_t i = from; i < count; i++) {
+		struct neighbour_row *row = row_at(items, i, kind);
+
+		if (!row->group)
+			row->group = names->parent(names->context, row->cgroup_id);
+	}
+	leave_few(items, from, count, kind);
+	count = from + add_up(row_at(items, from, kind), count - from, kind);
+	qsort(items, count, kind->bytes, kind->compare);
+	return count;
+}
+
 size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_rows_kind *kind,
 			   const struct neighbour_names *names, void *rest)
 {
@@ -68,6 +106,7 @@ size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_row
 	}
 	count = add_up(items, count, kind);
 	qsort(items, count, kind->bytes, kind->compare);
+	count = add_up_siblings(items, count, kind, names);
 	named = MIN(count, kind->named);
 	for (size_t i = 0; i < named; i++)
 		names->name(names->context, row_at(items, i, kind));
@@ -96,11 +135,62 @@ static size_t find_group(void *context, uint64_t cgroup_id)
 	return path ? delegated_find(&p->delegated, p->cgroups, path) : 0;
 }
 
+/* Returns the number of the directory in the list plus 1, or 0. */
+static size_t add_parent(struct neighbour_rows_source *p, const char *path, size_t bytes)
+{
+	_cleanup_free_ char *own = strndup(path, bytes);
+	uint64_t key = own ? idmap_text_key(own) : 0;
+	struct neighbour_parent *known = key ? idmap_get(&p->by_path, key) : NULL;
+
+	if (known) /* an owner can make paths with one key */
+		return !strcmp(known->path, own) ? (size_t)(known - p->parents) + 1 : 0;
+	if (!p->parents)
+		p->parents = calloc(NEIGHBOUR_PARENTS, sizeof(*p->parents));
+	if (!p->parents || !key || p->n_parents == NEIGHBOUR_PARENTS ||
+	    idmap_put(&p->by_path, key, &p->parents[p->n_parents]) < 0)
+		return 0;
+	p->parents[p->n_parents].path = TAKE_PTR(own);
+	return ++p->n_parents;
+}
+
+/* The directory above the cgroup; for one that is gone, the next one above that is known. */
+static size_t find_parent(void *context, uint64_t cgroup_id)
+{
+	struct neighbour_rows_source *p = context;
+	const char *own = cgroup_names_ask(p->names, p->cgroups, cgroup_id, 0);
+	const char *path = own ? own : cgroup_names_near(p->names, p->cgroups, cgroup_id);
+	const char *end = own ? strrchr(own, '/') : NULL;
+	size_t bytes = end ? (size_t)(end - own) : path ? strlen(path) : 0;
+	size_t number = bytes > 1 ? add_parent(p, path, bytes) : 0;
+
+	return number ? DELEGATED_MAX + number : 0;
+}
+
+/* Names the row of a directory that is not a user's. */
+static void name_parent(struct neighbour_rows_source *p, struct neighbour_row *row)
+{
+	const char *path = p->parents[row->group - DELEGATED_MAX - 1].path;
+	uint64_t id;
+
+	row->uid = 0;
+	row->path = NULL;
+	if (row->cgroups > 1 && cgroups_id(p->cgroups, path, &id) == 0) {
+		row->cgroup_id = id;
+		row->path = strdup(path);
+	}
+	cgroup_names_fill(p->names, p->cgroups, row->cgroup_id, &row->path, &row->unnamed);
+}
+
 static void name_row(void *context, struct neighbour_row *row)
 {
 	struct neighbour_rows_source *p = context;
-	const struct delegated *of = row->group ? &p->delegated.items[row->group - 1] : NULL;
+	const struct delegated *of;
 
+	if (row->group > DELEGATED_MAX) {
+		name_parent(p, row);
+		return;
+	}
+	of = row->group ? &p->delegated.items[row->group - 1] : NULL;
 	row->uid = of ? of->uid : 0;
 	row->path = NULL;
 	if (of && row->cgroups > 1) {
@@ -114,10 +204,19 @@ struct neighbour_names neighbour_rows_names(struct neighbour_rows_source *p,
 					    struct cgroup_names *names, struct cgroups *cgroups)
 {
 	*p = (struct neighbour_rows_source){ .names = names, .cgroups = cgroups };
-	return (struct neighbour_names){ find_group, name_row, p };
+	idmap_init(&p->by_path, NEIGHBOUR_PARENTS);
+	return (struct neighbour_names){
+		.group = find_group, .parent = find_parent, .name = name_row, .context = p
+	};
 }
 
 void neighbour_rows_source_done(struct neighbour_rows_source *p)
 {
 	delegated_done(&p->delegated);
+	for (size_t i = 0; i < p->n_parents; i++)
+		free(p->parents[i].path);
+	free(p->parents);
+	idmap_done(&p->by_path);
+	p->parents = NULL;
+	p->n_parents = 0;
 }

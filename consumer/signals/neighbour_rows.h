@@ -2,8 +2,9 @@
 /*
  * neighbour_rows.h: makes the rows of `neighbour` lines: one for each other cgroup, and one for all
  * cgroups below a directory that an administrator delegated to a user (delegated.h), because the
- * user can create any number of them. Rows are made when a session closes, because the paths that
- * it requested are known by then. Main thread only.
+ * user can create any number of them. Where there are more than rows, small cgroups of one
+ * directory share a row too: hundreds of jobs below one slice are one neighbour. Rows are made when
+ * a session closes, because the paths that it requested are known by then. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_NEIGHBOUR_ROWS_H
 #define TROCAR_CONSUMER_SIGNALS_NEIGHBOUR_ROWS_H
@@ -12,9 +13,13 @@
 #include <stdint.h>
 
 #include "consumer/cgroup/delegated.h"
+#include "shared/tools/idmap.h"
 
 struct cgroup_names;
 struct cgroups;
+
+#define NEIGHBOUR_SIBLINGS 4   /* cgroups of one directory from which on they share a row */
+#define NEIGHBOUR_PARENTS  256 /* directories that are looked at for this */
 
 /* The identity of a row. It is the first member of a signal's per-cgroup element. */
 struct neighbour_row {
@@ -22,7 +27,7 @@ struct neighbour_row {
 	char *path;	     /* owned; NULL: unknown */
 	const char *unnamed; /* why the path is unknown; a literal */
 	size_t cgroups;	     /* number of cgroups; above 1, the row is a directory */
-	size_t group;	     /* number of the user's directory plus 1; 0: no directory */
+	size_t group;	     /* number of the shared directory plus 1; 0: no directory */
 	uint32_t uid;	     /* of the user; 0: none */
 };
 
@@ -33,6 +38,12 @@ struct neighbour_names {
 	 * directory.
 	 */
 	size_t (*group)(void *context, uint64_t cgroup_id);
+	/*
+	 * Returns the number of the directory right above the cgroup, plus 1, distinct from the
+	 * numbers that `group` returns; 0: it is the root, unknown, or one too many. NULL: no
+	 * directory but users' is shared.
+	 */
+	size_t (*parent)(void *context, uint64_t cgroup_id);
 	/* Sets all members of the row except `cgroups` and `group`, which are already set. */
 	void (*name)(void *context, struct neighbour_row *row);
 	void *context;
@@ -50,9 +61,11 @@ struct neighbour_rows_kind {
 
 /*
  * Adds up those of the `count` elements that are in one directory, sorts the elements, and names
- * the first kind->named. A sum keeps the members of its largest element, except for the row and the
- * members that `add` sums. The other elements are added to `rest`, an element of zeros, and their
- * cgroups to rest->row.cgroups. Returns the number of named elements.
+ * the first kind->named. Of more elements, the largest half of kind->named keep their own rows, and
+ * of the others NEIGHBOUR_SIBLINGS and more below one parent are added up. A sum keeps the members
+ * of its largest element, except for the row and the members that `add` sums. The other elements
+ * are added to `rest`, an element of zeros, and their cgroups to rest->row.cgroups. Returns the
+ * number of named elements.
  */
 size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_rows_kind *kind,
 			   const struct neighbour_names *names, void *rest);
@@ -63,11 +76,19 @@ size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_row
 void neighbour_rows_ask(const void *items, size_t count, size_t bytes, struct cgroup_names *names,
 			struct cgroups *cgroups);
 
+/* A directory with several small cgroups. */
+struct neighbour_parent {
+	char *path; /* owned */
+};
+
 /* The names that a session has. */
 struct neighbour_rows_source {
 	struct cgroup_names *names; /* borrowed */
 	struct cgroups *cgroups;    /* borrowed */
 	struct delegated_list delegated;
+	struct neighbour_parent *parents; /* owned; NEIGHBOUR_PARENTS, NULL before the first */
+	size_t n_parents;
+	struct idmap by_path; /* to an element of `parents` */
 };
 
 /*

@@ -21,7 +21,8 @@ void text_report_lines_ledger(struct session_lines *s);
 /* A form (member_text.h) that names the cgroup of a line `neighbour`. */
 #define SECTIONS_NEIGHBOUR                                                       \
 	"[neighbour?{neighbour}[neighbour_uid? (uid {neighbour_uid:n}"           \
-	"[neighbour_cgroups?, {neighbour_cgroups:n} cgroups])]]"                 \
+	"[neighbour_cgroups?, {neighbour_cgroups:n} cgroups])]"                  \
+	"[!neighbour_uid?[neighbour_cgroups? ({neighbour_cgroups:n} cgroups)]]]" \
 	"[!neighbour?[name?(no path[name_unverified?, unverified name]) {name}]" \
 	"[!name?(a cgroup without path)]]"
 

@@ -102,6 +102,34 @@ def test_gone_cgroups_are_their_owners(t):
     check(not [line for line in lines if line.get("name", "").startswith("nginx")], f"{lines}")
 
 
+@pytest.mark.parallel(4)
+def test_jobs_of_one_slice_are_one(t):
+    """Two dozen jobs of root's, each in a cgroup of its own below one slice: none is large, and together they are one
+    neighbour."""
+    agent = t.agent(rules(rule("api", cgroup=f"/{t.name}-own", signals=["neighbours"])))
+    own, batch = t.cgroup("own"), t.cgroup("batch")
+    jobs = [batch.folder / f"job{i}.scope" for i in range(24)]
+    t.spawn("burn_cpu", 20, 1, 0, name=t.comm, cgroup=own)
+    agent.wait("watch.start", cgroup=own.path)
+    for job in jobs:
+        job.mkdir()
+        (job / "cgroup.procs").write_text(str(t.spawn("burn_cpu", 20, 1, 9, name=f"{t.comm}j", cgroup=batch).pid))
+    try:
+        session = agent.call("session.start", {"rule": "api", "during_ms": 2000})["session"]
+        agent.wait("session.end", session=session)
+    finally:
+        for job in jobs:
+            for pid in (job / "cgroup.procs").read_text().split():
+                (batch.folder / "cgroup.procs").write_text(pid)
+            job.rmdir()
+    lines = agent.find("neighbour", session=session, signal="neighbours")
+    mine = [line for line in lines if line.get("neighbour") == batch.path]
+    check(len(mine) == 1 and mine[0]["neighbour_id"] == batch.id and "neighbour_uid" not in mine[0], f"{lines}")
+    alone = [line for line in lines if (line.get("neighbour") or "").startswith(f"{batch.path}/")]
+    check(len(jobs) / 2 <= mine[0]["neighbour_cgroups"] <= len(jobs) and len(alone) <= 4, f"{lines}")  # each met by ticks
+    check(all(line["cpu_ms"] < mine[0]["cpu_ms"] for line in alone), f"{lines}")
+
+
 def named(t, signals, **options):
     """session.start, session.end and the lines of a session of a burner with these signals."""
     agent = t.agent(rules(rule("api", cgroup=f"/{t.name}-own", signals=signals)), **options)

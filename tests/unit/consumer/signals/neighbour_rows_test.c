@@ -127,11 +127,49 @@ static void test_many_of_one(void **state)
 	done(items, 1);
 }
 
+/*
+ * Hundreds of small jobs below one slice are one neighbour, as large as they are together; those
+ * that are large alone keep their rows, and a few siblings are not added up.
+ */
+static void test_many_of_one_parent(void **state)
+{
+	struct item items[64] = {};
+	char name[32];
+	size_t n = 0;
+
+	make("/batch");
+	make("/few");
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "/batch/%d", i);
+		items[n++] = (struct item){ .row.cgroup_id = make(name), .ns = 10 };
+	}
+	items[n++] = (struct item){ .row.cgroup_id = make("/batch/large"), .ns = 500 };
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "/few/%d", i);
+		items[n++] = (struct item){ .row.cgroup_id = make(name), .ns = 20 };
+	}
+	items[n++] = (struct item){ .row.cgroup_id = make("/web"), .ns = 300 };
+	for (size_t i = 0; i < n; i++)
+		look_up(items[i].row.cgroup_id);
+	assert_int_equal(make_rows(items, n, 4), 4);
+	assert_string_equal(items[0].row.path, "/batch/large");
+	assert_string_equal(items[1].row.path, "/batch");
+	assert_int_equal(items[1].row.cgroups, 40);
+	assert_int_equal(items[1].row.uid, 0);
+	assert_int_equal(items[1].ns, 400);
+	assert_string_equal(items[2].row.path, "/web");
+	assert_int_equal(items[3].row.cgroups, 1);
+	assert_int_equal(items[3].ns, 20);
+	assert_int_equal(rest.row.cgroups, 2);
+	done(items, 4);
+}
+
 UNIT_TESTS(neighbour_rows)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_found_later, setup_rows, teardown_rows),
 		cmocka_unit_test_setup_teardown(test_many_of_one, setup_rows, teardown_rows),
+		cmocka_unit_test_setup_teardown(test_many_of_one_parent, setup_rows, teardown_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,8 @@ static void test_neighbour(void **state)
 	names("{\"neighbour\":\"/u/\\u001b\",\"neighbour_uid\":1000}", "/u/\\x1b (uid 1000)");
 	names("{\"neighbour\":\"/u\",\"neighbour_uid\":1000,\"neighbour_cgroups\":600}",
 	      "/u (uid 1000, 600 cgroups)");
+	names("{\"neighbour\":\"/batch.slice\",\"neighbour_cgroups\":600}",
+	      "/batch.slice (600 cgroups)");
 	names("{\"neighbour\":null,\"name\":\"nginx.service\",\"name_unverified\":true}",
 	      "(no path, unverified name) nginx.service");
 	/* Lines of an agent from before name_unverified; lines of other signals. */

@@ -50,7 +50,7 @@ static void name_it(void *context, struct neighbour_row *row)
 	row->path = row->cgroup_id == 99 ? NULL : strdup(text);
 }
 
-static const struct neighbour_names names = { group_it, name_it, NULL };
+static const struct neighbour_names names = { .group = group_it, .name = name_it };
 
 /* Adds `requests` of 4 KiB that waited 1 ms for their disk and took it 2 ms each. */
 static void add(struct made *m, uint64_t cgroup_id, uint32_t device, uint8_t op, uint64_t requests)

@@ -51,7 +51,7 @@ static void name_it(void *context, struct neighbour_row *row)
 	row->path = row->cgroup_id == 99 ? NULL : strdup(text);
 }
 
-static const struct neighbour_names names = { group_it, name_it, NULL };
+static const struct neighbour_names names = { .group = group_it, .name = name_it };
 
 static int setup(void **state)
 {
