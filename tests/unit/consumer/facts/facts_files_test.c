@@ -75,7 +75,7 @@ static void test_none(void **state)
 	struct facts f = {};
 
 	facts_files_read("", 0, &f);
-	facts_files_read("0\n4194305\nmax\n", 16, &f);
+	facts_files_read("0\n4194305\nmax\n", strlen("0\n4194305\nmax\n"), &f);
 	assert_int_equal(f.has, 0);
 	assert_string_equal(f.files_comm, "");
 }
