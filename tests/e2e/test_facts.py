@@ -114,8 +114,7 @@ ACTS = {"removed": lambda t, group: group.remove(), "lifted": lambda t, group: l
 
 
 @pytest.mark.parallel(2)
-@pytest.mark.core
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("act", [pytest.param("removed", marks=pytest.mark.core), "lifted", "restarted"])
 def test_cpu_quota_that_is_gone(t, act):
     """1.2 s into the session the service is stopped, restarted, or its quota lifted: the quota is named all the same."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=3000, pre_ms=10000)))

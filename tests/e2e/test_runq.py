@@ -114,7 +114,6 @@ def test_owner_is_blamed(t):
 
 
 @pytest.mark.parallel(2)
-@pytest.mark.core
 def test_siblings(t):
     """Threads of one process on one CPU: they wait for each other, and no neighbour is named for it."""
     cpu = max(os.sched_getaffinity(0))

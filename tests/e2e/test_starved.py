@@ -34,8 +34,8 @@ def session_of_pool(t, slow, how):
 
 
 @pytest.mark.parallel(4)
-@pytest.mark.parametrize("how, place", [("sleep", "call_billing"), ("result", "await_result")])
-@pytest.mark.core
+@pytest.mark.parametrize("how, place", [pytest.param("sleep", "call_billing", marks=pytest.mark.core),
+                                        ("result", "await_result")])
 def test_starved_pool(t, how, place):
     """All workers are in slow tasks, asleep or waiting for each other: the pool is named, where they are, and where they
     waited for work before."""

@@ -59,10 +59,14 @@ def halt(t, how, process, group):
     return lambda: os.kill(process.pid, signal.SIGCONT)
 
 
+BURNS, WAITS = ("burn_cpu", 30, 1), ("waits", 30, "journal")
+
+
 @pytest.mark.parallel(2)
-@pytest.mark.core
-@pytest.mark.parametrize("how", ["frozen", "stopped"])
-@pytest.mark.parametrize("workload", [("burn_cpu", 30, 1), ("waits", 30, "journal")], ids=["burns", "waits"])
+@pytest.mark.parametrize("how, workload", [
+    pytest.param("stopped", BURNS, id="burns-stopped", marks=pytest.mark.core),
+    pytest.param("frozen", WAITS, id="waits-frozen", marks=pytest.mark.core),
+    pytest.param("frozen", BURNS, id="burns-frozen"), pytest.param("stopped", WAITS, id="waits-stopped")])
 def test_halted(t, how, workload):
     """A program that burns CPU, and one that waits for work, are frozen or stopped: nothing else is said of them."""
     agent = t.agent(rules(rule("halted", comm=t.comm)))
