@@ -71,7 +71,7 @@ static inline void fuzz_name(void *context, struct neighbour_row *row)
 	row->path = row->cgroup_id & 1 ? strdup("/a") : NULL;
 }
 
-static const struct neighbour_names fuzz_names = { fuzz_group, fuzz_name, NULL };
+static const struct neighbour_names fuzz_names = { .group = fuzz_group, .name = fuzz_name };
 
 static inline void fuzz_check(bool holds)
 {
