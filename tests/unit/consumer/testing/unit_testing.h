@@ -13,7 +13,10 @@
 
 /* By how much a sanitizer may slow code down. */
 #define SANITIZED_SLOWER 1
-#ifdef __has_feature
+#ifdef __SANITIZE_ADDRESS__ /* gcc */
+#undef SANITIZED_SLOWER
+#define SANITIZED_SLOWER 4
+#elif defined(__has_feature) /* clang */
 #if __has_feature(address_sanitizer)
 #undef SANITIZED_SLOWER
 #define SANITIZED_SLOWER 4
