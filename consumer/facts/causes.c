@@ -284,6 +284,7 @@ static bool find_pids_limit(const struct causes_case *c, uint64_t least, char *t
 /* A process has as many descriptors open as it may have. */
 static bool find_files_limit(const struct causes_case *c, uint64_t least, char *text)
 {
+	const char *comm = c->facts ? c->facts->at[FACTS_END].files_comm : "";
 	char digits[NUMBER_BYTES];
 	uint64_t pid, open, max;
 
@@ -295,8 +296,7 @@ static bool find_files_limit(const struct causes_case *c, uint64_t least, char *
 	snprintf(text, CAUSES_TEXT_BYTES,
 		 "all %s descriptors of %s (process %llu) are open (its limit, RLIMIT_NOFILE): it "
 		 "can open and accept no more",
-		 group_digits(max, digits), c->facts->at[FACTS_END].files_comm,
-		 (unsigned long long)pid);
+		 group_digits(max, digits), comm[0] ? comm : "one", (unsigned long long)pid);
 	return true;
 }
 

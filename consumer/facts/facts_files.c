@@ -45,8 +45,9 @@ static size_t read_of(uint64_t pid, const char *file, char *text, size_t space)
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* Returns false for a process that is gone or hidden, has no limit, or that the kernel does not
- * count. */
+/*
+ * Returns false if the process is gone or hidden, or has no limit, or if the kernel does not count.
+ */
 static bool count_files(uint64_t pid, struct count *ret_count)
 {
 	char text[TEXT_BYTES], path[64];
