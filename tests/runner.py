@@ -41,8 +41,8 @@ def mount_tracefs():
 
 
 def behind(suite):
-    """Builds and static checks take the time that tests leave; tests have their turns."""
-    return ("chrt", "--idle", "0") if suite in ("build", "check") else ("nice", "-n", "10")
+    """Builds take the time that tests leave; tests, and checks that start programs, have their turns."""
+    return ("chrt", "--idle", "0") if suite == "build" else ("nice", "-n", "10")
 
 
 def wait_for(process, seconds):

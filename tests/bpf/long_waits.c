@@ -393,7 +393,7 @@ static void nobody_else_is_told_of(void **state)
 	char dir[4096], scope[4200];
 	struct long_wait waits[64];
 	pid_t within, beside;
-	size_t n;
+	size_t n, by_thread = 0;
 
 	begin_told();
 	snprintf(scope, sizeof(scope), "%s/account", f.h->path);
@@ -407,10 +407,13 @@ static void nobody_else_is_told_of(void **state)
 	await_end();
 	assert_int_equal(read_waits(&f, beside, waits, ARRAY_SIZE(waits)), 0);
 	n = read_waits(&f, within, waits, ARRAY_SIZE(waits));
-	assert_int_equal(n, 1);
-	assert_int_equal(waits[0].end, LONG_WAIT_THREAD);
-	assert_int_equal(waits[0].by_tid, 0);
-	assert_string_equal(waits[0].by_comm, "");
+	assert_true(n > 0); /* on a busy machine it may have waited before it read, too */
+	for (size_t i = 0; i < n; i++) {
+		by_thread += waits[i].end == LONG_WAIT_THREAD;
+		assert_int_equal(waits[i].by_tid, 0);
+		assert_string_equal(waits[i].by_comm, "");
+	}
+	assert_true(by_thread > 0);
 	harness_kill(within);
 	harness_kill(beside);
 	end_told();

@@ -11,6 +11,7 @@
 
 #include "consumer/process/unwind_room.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define FLOODER (1ULL << 40) /* and the ids that follow: cgroups of one owner */
@@ -82,6 +83,13 @@ static struct process *follow(uint32_t tgid, uint64_t cgroup_id, uint32_t table,
 	return p;
 }
 
+/* As if each was sampled now: on a slow machine none counts as idle. */
+static void use_now(struct process **p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i]->unwind.used_ns = clock_mono_ns();
+}
+
 /* All tables in use by one owner's processes: another's gets one, a further one of his does not. */
 static void test_tables(void **state)
 {
@@ -97,13 +105,16 @@ static void test_tables(void **state)
 	owner = t.fake->a.unwind.tables.items[0].holder;
 	assert_string_equal(owner->name, "/user.slice/flood");
 	assert_int_equal(owner->held[SHARE_TABLES], UNWIND_TESTING_TABLES);
+	use_now(flooder, UNWIND_TESTING_TABLES);
 	assert_false(has_table(follow(200, FLOODER + UNWIND_TESTING_TABLES, 0, 200)));
+	use_now(flooder, UNWIND_TESTING_TABLES);
 	flooder[1]->unwind.used_ns = flooder[0]->unwind.used_ns - 1;
 	service = follow(300, SERVICE, 1, 20000);
 	assert_true(has_table(service));
 	assert_int_equal(service->unwind.table, 2);
 	assert_false(has_table(flooder[1]));
 	assert_int_equal(owner->held[SHARE_TABLES], UNWIND_TESTING_TABLES - 1);
+	use_now(flooder, UNWIND_TESTING_TABLES);
 	/* Two to one: the next would have as many, so none gives way. */
 	assert_false(has_table(follow(301, SERVICE, 0, 200)));
 	assert_int_equal(owner->held[SHARE_TABLES], UNWIND_TESTING_TABLES - 1);
