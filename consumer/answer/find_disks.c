@@ -106,7 +106,7 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	const struct block_requests *all = block_requests_of(s->session->signals);
 	const struct block_neighbour *n = find_other(all);
 	struct finding_evidence e = { .type = "neighbour", .signal = "block" };
-	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES];
+	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES], who[NEIGHBOUR_SAYS_BYTES];
 	double share;
 
 	if (!n || !n->row.path || !all->count || n->device != all->items[0].device ||
@@ -116,11 +116,12 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	share = (double)n->service_ns / (double)MAX(n->disk_service_ns, (uint64_t)1);
 	ns = (uint64_t)((double)ns * share);
 	say_device(s, n->device, name);
+	neighbour_rows_say(&n->row, who);
 	snprintf(says, sizeof(says),
-		 "its threads waited %.1f s for %s while %.250s used %.0f %% of the disk's time: "
+		 "its threads waited %.1f s for %s while %s used %.0f %% of the disk's time: "
 		 "%.1f MiB in %llu requests",
-		 findings_search_seconds(ns), name, n->row.path, share * 100,
-		 (double)n->bytes / (1u << 20), (unsigned long long)n->requests);
+		 findings_search_seconds(ns), name, who, share * 100, (double)n->bytes / (1u << 20),
+		 (unsigned long long)n->requests);
 	if (strlen(n->row.path) < sizeof(e.value)) {
 		e.key = "neighbour";
 		snprintf(e.value, sizeof(e.value), "%s", n->row.path);

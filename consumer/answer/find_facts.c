@@ -77,6 +77,33 @@ static uint64_t counted_ns(const struct session_result *s, enum cause_id id)
 	return UINT64_MAX;
 }
 
+/* Returns whether the process that is at its limit at the end was there at the trigger too. */
+static bool is_at_limit_throughout(const struct facts_phases *facts)
+{
+	const struct facts *begin = &facts->at[FACTS_TRIGGER], *end = &facts->at[FACTS_END];
+	uint64_t pid, open, max, now;
+
+	return facts_get(begin, FACT_FILES_PID, &pid) && facts_get(end, FACT_FILES_PID, &now) &&
+	       pid == now && facts_get(begin, FACT_FILES_OPEN, &open) &&
+	       facts_get(begin, FACT_FILES_MAX, &max) && open >= max;
+}
+
+/*
+ * Judges a process with all of its descriptors open. It does harm for certain where connections
+ * wait to be accepted: they are its consequence. Else it may do without more.
+ */
+static void judge_files(struct findings_search *s, struct finding *f)
+{
+	if (!is_at_limit_throughout(s->session->facts)) {
+		f->level = FINDINGS_LIKELY;
+		f->proof = "it was there at the end, and not at the trigger";
+	} else if (!findings_get(&s->found, FINDING_ACCEPT_QUEUE)) {
+		f->level = FINDINGS_LIKELY;
+		f->proof = "the kernel counts the open descriptors; a call that failed was not "
+			   "seen";
+	}
+}
+
 /* Adds a cause, for as long as it counts, the stall lasted, or the session. */
 static void add_fact(struct findings_search *s, enum cause_id id, const char *fact)
 {
@@ -130,8 +157,9 @@ void find_facts(struct findings_search *s, bool measured)
 			add_fact(s, id, fact);
 		f = findings_get(&s->found, causes[id].finding);
 	}
+	if (f && id == CAUSE_ID_files_limit)
+		judge_files(s, f);
 	if (resource == FINDINGS_ANY) {
-		/* Connections that nobody accepts are its consequence. */
 		if (f && id == CAUSE_ID_files_limit)
 			make_root(&s->found, f, false);
 		return;

@@ -56,18 +56,19 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	const struct reclaim_neighbour *n = all ? find_greedy(all) : NULL;
 	struct finding_evidence e = { .type = "neighbour", .signal = "reclaim" };
 	uint64_t of_ns = all ? everybody_ns(all) : 0;
-	char says[FINDINGS_SAYS_BYTES];
+	char says[FINDINGS_SAYS_BYTES], who[NEIGHBOUR_SAYS_BYTES];
 	double share;
 
 	if (!n || !reclaim_times_ns(all, RECLAIM_DIRECT) ||
 	    global_ns(n) * 100 < of_ns * THRESHOLD_NEIGHBOUR_PCT)
 		return 0;
 	share = (double)global_ns(n) / (double)of_ns;
+	neighbour_rows_say(&n->row, who);
 	ns = (uint64_t)((double)ns * share);
 	snprintf(says, sizeof(says),
-		 "its threads waited %.1f s for memory because the host had none free; %.250s used "
+		 "its threads waited %.1f s for memory because the host had none free; %s used "
 		 "%.0f %% of all direct-reclaim time",
-		 findings_search_seconds(ns), n->row.path, share * 100);
+		 findings_search_seconds(ns), who, share * 100);
 	if (strlen(n->row.path) < sizeof(e.value)) {
 		e.key = "neighbour";
 		snprintf(e.value, sizeof(e.value), "%s", n->row.path);

@@ -74,6 +74,7 @@ static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 			most = &n->items[i];
 	if (most) {
 		ret_cpus->most = most->row.path ? most->row.path : most->name;
+		ret_cpus->most_cgroups = most->row.path ? most->row.cgroups : 1;
 		ret_cpus->most_ms = most->beside_ns / NSEC_PER_MSEC;
 	}
 	return true;

@@ -210,14 +210,15 @@ static uint64_t find_neighbour(struct findings_search *s, const struct queue_wai
 	struct finding_evidence e = { .type = "neighbour", .signal = "runq" };
 	const struct queue_blamed *most = q->blame.items;
 	uint64_t ns = MIN(left_ns, queue_waits_others_ns(q));
-	char says[FINDINGS_SAYS_BYTES];
+	char says[FINDINGS_SAYS_BYTES], who[NEIGHBOUR_SAYS_BYTES];
 	int n = snprintf(says, sizeof(says),
 			 "its threads waited %.1f s for CPUs that other cgroups had",
 			 findings_search_seconds(ns));
 
 	if (q->blame.count && most->row.path && strlen(most->row.path) < sizeof(e.value)) {
-		snprintf(says + n, sizeof(says) - (size_t)n, ", %.250s for %.1f s of it",
-			 most->row.path, findings_search_seconds(most->ns));
+		neighbour_rows_say(&most->row, who);
+		snprintf(says + n, sizeof(says) - (size_t)n, ", %s for %.1f s of it", who,
+			 findings_search_seconds(most->ns));
 		e.key = "neighbour";
 		snprintf(e.value, sizeof(e.value), "%s", most->row.path);
 	}

@@ -154,18 +154,21 @@ static void say_which_cpus(const struct causes_cpus *n, char *text, size_t space
 static bool find_neighbour(const struct causes_case *c, uint64_t least, char *text)
 {
 	const struct causes_cpus *n = c->cpus;
-	char which[80];
+	char which[80], of[NUMBER_BYTES + 16] = "";
 
 	if (!n || !n->ms || !n->most || n->others_ms * 1000 < n->ms * least ||
 	    n->others_ms * 2 < n->own_ms)
 		return false;
 	say_which_cpus(n, which, sizeof(which));
+	if (n->most_cgroups > 1)
+		snprintf(of, sizeof(of), "%zu cgroups in ", n->most_cgroups);
 	if (n->most_ms * 2 >= n->others_ms)
-		snprintf(text, CAUSES_TEXT_BYTES, "%.200s had %.1f %s", n->most,
+		snprintf(text, CAUSES_TEXT_BYTES, "%s%.200s had %.1f %s", of, n->most,
 			 cpus_of(n, n->most_ms), which);
 	else
-		snprintf(text, CAUSES_TEXT_BYTES, "other cgroups had %.1f %s, %.150s %.1f of them",
-			 cpus_of(n, n->others_ms), which, n->most, cpus_of(n, n->most_ms));
+		snprintf(text, CAUSES_TEXT_BYTES,
+			 "other cgroups had %.1f %s, %s%.150s %.1f of them",
+			 cpus_of(n, n->others_ms), which, of, n->most, cpus_of(n, n->most_ms));
 	return true;
 }
 

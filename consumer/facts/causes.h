@@ -20,13 +20,14 @@ enum causes_trigger { CAUSES_CPU, CAUSES_MEMORY, CAUSES_IO, CAUSES_OTHER, CAUSES
 
 /* CPU use while the session ran. */
 struct causes_cpus {
-	const char *most;   /* path or name of the other cgroup with most CPU time; NULL: none */
-	uint64_t most_ms;   /* its CPU time on the CPUs that the session's cgroup ran on */
-	uint64_t others_ms; /* of all other cgroups on these CPUs, including that one */
-	uint64_t own_ms;    /* of the session's own cgroup */
-	uint64_t ms;	    /* length of the session */
-	size_t own_cpus;    /* that the session's cgroup ran on; 0: none, the times are of all */
-	size_t cpus;	    /* of the host */
+	const char *most;    /* path or name of the other cgroup with most CPU time; NULL: none */
+	uint64_t most_ms;    /* its CPU time on the CPUs that the session's cgroup ran on */
+	uint64_t others_ms;  /* of all other cgroups on these CPUs, including that one */
+	uint64_t own_ms;     /* of the session's own cgroup */
+	uint64_t ms;	     /* length of the session */
+	size_t own_cpus;     /* that the session's cgroup ran on; 0: none, the times are of all */
+	size_t cpus;	     /* of the host */
+	size_t most_cgroups; /* above 1: so many cgroups in the directory `most` */
 };
 
 /* All borrowed; NULL: unknown. */

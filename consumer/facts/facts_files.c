@@ -46,7 +46,8 @@ static size_t read_of(uint64_t pid, const char *file, char *text, size_t space)
 }
 
 /*
- * Returns false if the process is gone or hidden, or has no limit, or if the kernel does not count.
+ * Returns false if the process is gone, hidden or in a sandbox, or has no limit, or if the kernel
+ * does not count.
  */
 static bool count_files(uint64_t pid, struct count *ret_count)
 {
@@ -59,7 +60,8 @@ static bool count_files(uint64_t pid, struct count *ret_count)
 	*ret_count = (struct count){ .pid = pid, .open = (uint64_t)st.st_size };
 	return facts_files_parse(text, read_of(pid, "limits", text, sizeof(text)),
 				 &ret_count->max) &&
-	       ret_count->max != FACTS_NO_LIMIT;
+	       ret_count->max != FACTS_NO_LIMIT && ret_count->max >= FACTS_FILES_LEAST &&
+	       ret_count->open <= ret_count->max;
 }
 
 /* Whether `a` is nearer to its limit. */
@@ -78,15 +80,20 @@ void facts_files_read(const char *pids, size_t bytes, struct facts *f)
 {
 	struct facts_text rest = { pids, bytes }, line;
 	struct count most = { .max = 1 }, count;
-	uint64_t pid;
+	uint64_t pid, unasked = 0;
 	size_t n;
 
-	for (n = 0; n < FACTS_PLACE_PIDS && facts_text_line(&rest, &line); n++)
-		if (facts_text_number(line, &pid) && count_files(pid, &count) &&
-		    is_nearer(&count, &most))
+	for (n = 0; facts_text_line(&rest, &line); n++) {
+		if (n >= FACTS_PLACE_PIDS)
+			unasked++;
+		else if (facts_text_number(line, &pid) && count_files(pid, &count) &&
+			 is_nearer(&count, &most))
 			most = count;
+	}
 	if (!most.pid)
 		return;
+	if (unasked)
+		set_fact(f, FACT_FILES_UNASKED, unasked);
 	set_fact(f, FACT_FILES_PID, most.pid);
 	set_fact(f, FACT_FILES_OPEN, most.open);
 	set_fact(f, FACT_FILES_MAX, most.max);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/signals/neighbour_rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,15 @@ size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_row
 	return named;
 }
 
+void neighbour_rows_say(const struct neighbour_row *row, char text[NEIGHBOUR_SAYS_BYTES])
+{
+	if (row->cgroups > 1)
+		snprintf(text, NEIGHBOUR_SAYS_BYTES, "%zu cgroups in %.250s", row->cgroups,
+			 row->path);
+	else
+		snprintf(text, NEIGHBOUR_SAYS_BYTES, "%.250s", row->path);
+}
+
 void neighbour_rows_ask(const void *items, size_t count, size_t bytes, struct cgroup_names *names,
 			struct cgroups *cgroups)
 {
@@ -141,15 +151,17 @@ static size_t add_parent(struct neighbour_rows_source *p, const char *path, size
 	_cleanup_free_ char *own = strndup(path, bytes);
 	uint64_t key = own ? idmap_text_key(own) : 0;
 	struct neighbour_parent *known = key ? idmap_get(&p->by_path, key) : NULL;
+	uint64_t id;
 
 	if (known) /* an owner can make paths with one key */
 		return !strcmp(known->path, own) ? (size_t)(known - p->parents) + 1 : 0;
 	if (!p->parents)
 		p->parents = calloc(NEIGHBOUR_PARENTS, sizeof(*p->parents));
 	if (!p->parents || !key || p->n_parents == NEIGHBOUR_PARENTS ||
+	    cgroups_id(p->cgroups, own, &id) < 0 ||
 	    idmap_put(&p->by_path, key, &p->parents[p->n_parents]) < 0)
 		return 0;
-	p->parents[p->n_parents].path = TAKE_PTR(own);
+	p->parents[p->n_parents] = (struct neighbour_parent){ TAKE_PTR(own), id };
 	return ++p->n_parents;
 }
 
@@ -166,36 +178,19 @@ static size_t find_parent(void *context, uint64_t cgroup_id)
 	return number ? DELEGATED_MAX + number : 0;
 }
 
-/* Names the row of a directory that is not a user's. */
-static void name_parent(struct neighbour_rows_source *p, struct neighbour_row *row)
-{
-	const char *path = p->parents[row->group - DELEGATED_MAX - 1].path;
-	uint64_t id;
-
-	row->uid = 0;
-	row->path = NULL;
-	if (row->cgroups > 1 && cgroups_id(p->cgroups, path, &id) == 0) {
-		row->cgroup_id = id;
-		row->path = strdup(path);
-	}
-	cgroup_names_fill(p->names, p->cgroups, row->cgroup_id, &row->path, &row->unnamed);
-}
-
 static void name_row(void *context, struct neighbour_row *row)
 {
 	struct neighbour_rows_source *p = context;
-	const struct delegated *of;
+	const struct neighbour_parent *parent =
+		row->group > DELEGATED_MAX ? &p->parents[row->group - DELEGATED_MAX - 1] : NULL;
+	const struct delegated *of =
+		row->group && !parent ? &p->delegated.items[row->group - 1] : NULL;
 
-	if (row->group > DELEGATED_MAX) {
-		name_parent(p, row);
-		return;
-	}
-	of = row->group ? &p->delegated.items[row->group - 1] : NULL;
 	row->uid = of ? of->uid : 0;
 	row->path = NULL;
-	if (of && row->cgroups > 1) {
-		row->cgroup_id = of->id;
-		row->path = strdup(of->path);
+	if (row->cgroups > 1 && (of || parent)) {
+		row->cgroup_id = parent ? parent->id : of->id;
+		row->path = strdup(parent ? parent->path : of->path);
 	}
 	cgroup_names_fill(p->names, p->cgroups, row->cgroup_id, &row->path, &row->unnamed);
 }

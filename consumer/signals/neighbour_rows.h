@@ -62,13 +62,18 @@ struct neighbour_rows_kind {
 /*
  * Adds up those of the `count` elements that are in one directory, sorts the elements, and names
  * the first kind->named. Of more elements, the largest half of kind->named keep their own rows, and
- * of the others NEIGHBOUR_SIBLINGS and more below one parent are added up. A sum keeps the members
- * of its largest element, except for the row and the members that `add` sums. The other elements
- * are added to `rest`, an element of zeros, and their cgroups to rest->row.cgroups. Returns the
- * number of named elements.
+ * of the others NEIGHBOUR_SIBLINGS and more below one directory are added up. A sum keeps the
+ * members of its largest element, except for the row and the members that `add` sums. The other
+ * elements are added to `rest`, an element of zeros, and their cgroups to rest->row.cgroups.
+ * Returns the number of named elements.
  */
 size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_rows_kind *kind,
 			   const struct neighbour_names *names, void *rest);
+
+#define NEIGHBOUR_SAYS_BYTES 300
+
+/* Writes the row's path for a sentence, cut if needed, as "/batch" or "40 cgroups in /batch". */
+void neighbour_rows_say(const struct neighbour_row *row, char text[NEIGHBOUR_SAYS_BYTES]);
 
 /*
  * Requests the unknown paths of `count` elements of `bytes` bytes each. Called as a session ends.
@@ -79,6 +84,7 @@ void neighbour_rows_ask(const void *items, size_t count, size_t bytes, struct cg
 /* A directory with several small cgroups. */
 struct neighbour_parent {
 	char *path; /* owned */
+	uint64_t id;
 };
 
 /* The names that a session has. */

@@ -42,17 +42,17 @@ static const char neighbour[] =
 
 /*
  * Returns whether this is the first line of its disk, as is the line of its reads before that of
- * its writes, and adds the disk to `told`.
+ * its writes, and adds the disk to `printed`.
  */
-static bool is_first(struct idmap *told, const struct json_node *line)
+static bool is_first(struct idmap *printed, const struct json_node *line)
 {
 	const char *name = json_node_string(json_node_get(line, "device"));
 	uint64_t key = name ? idmap_text_key(name) : 0;
 
-	if (key && idmap_get(told, key))
+	if (key && idmap_get(printed, key))
 		return false;
 	if (key)
-		(void)idmap_put(told, key, told); /* without memory a disk is printed twice */
+		(void)idmap_put(printed, key, printed); /* without memory a disk is printed twice */
 	return true;
 }
 
@@ -76,14 +76,14 @@ static void print_stack(const struct json_node *stack, FILE *out)
 void text_report_disks(struct session_lines *s)
 {
 	const struct json_node *line;
-	struct idmap told;
+	struct idmap printed;
 
 	if (!section_table(s, &s->session->disks, &table))
 		return;
-	idmap_init(&told, STORE_LINES);
+	idmap_init(&printed, STORE_LINES);
 	session_lines_for_each (line, s, &s->session->disks, STORE_LINES)
-		if (is_first(&told, line))
+		if (is_first(&printed, line))
 			print_stack(json_node_get(line, "stack"), s->out);
-	idmap_done(&told);
+	idmap_done(&printed);
 	session_lines_put(s, &s->session->neighbours, neighbour);
 }

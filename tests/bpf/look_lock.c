@@ -495,19 +495,19 @@ static void sleep_beside(void *unused)
 
 static void only_waiters_of_a_kernel_lock(void **state)
 {
-	unsigned int told = 0;
+	unsigned int records = 0;
 	struct seen_look l;
 
 	scene->holder = 0;
 	start(sleep_beside, NULL);
-	for (int i = 0; i < 3000 && told < 100; i++) {
+	for (int i = 0; i < 3000 && records < 100; i++) {
 		fixture.h->control->look_epoch++;
 		read_looks(fixture.h, fixture.pid, &l);
 		assert_int_not_equal(l.record.on.kind, LOOK_ON_MMAP_LOCK);
-		told += l.told;
+		records += l.told;
 		harness_sleep_ms(3);
 	}
-	assert_int_equal(told, 100);
+	assert_int_equal(records, 100);
 }
 
 int main(int argc, char **argv)

@@ -147,6 +147,14 @@ expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
 nothing_left "keep-mount"
 expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir" --keep-mount
 
+# In use for a moment, as by what walks through all of bpffs: it waits.
+load 2>/dev/null
+(cd "$dir" && exec sleep 0.5) &
+sleep 0.1
+expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
+wait $!
+nothing_left "in use for a moment"
+
 # In use: it says so, keeps the mount, and finishes when it may.
 load 2>/dev/null
 (cd "$dir" && exec sleep 20) &

@@ -134,7 +134,7 @@ static void test_many_of_one(void **state)
 static void test_many_of_one_parent(void **state)
 {
 	struct item items[64] = {};
-	char name[32];
+	char name[32], says[NEIGHBOUR_SAYS_BYTES];
 	size_t n = 0;
 
 	make("/batch");
@@ -157,6 +157,10 @@ static void test_many_of_one_parent(void **state)
 	assert_int_equal(items[1].row.cgroups, 40);
 	assert_int_equal(items[1].row.uid, 0);
 	assert_int_equal(items[1].ns, 400);
+	neighbour_rows_say(&items[1].row, says);
+	assert_string_equal(says, "40 cgroups in /batch");
+	neighbour_rows_say(&items[2].row, says);
+	assert_string_equal(says, "/web");
 	assert_string_equal(items[2].row.path, "/web");
 	assert_int_equal(items[3].row.cgroups, 1);
 	assert_int_equal(items[3].ns, 20);

@@ -11,16 +11,13 @@
 
 #include "consumer/sampling/stack_sample.h"
 
-/* By how much a sanitizer may slow code down. */
-#define SANITIZED_SLOWER 1
+/* Whether a sanitizer slows the code down: bounds of time hold without one only. */
 #ifdef __SANITIZE_ADDRESS__ /* gcc */
-#undef SANITIZED_SLOWER
-#define SANITIZED_SLOWER 4
+#define SANITIZED 1
 #elif defined(__has_feature) /* clang */
-#if __has_feature(address_sanitizer)
-#undef SANITIZED_SLOWER
-#define SANITIZED_SLOWER 4
-#endif
+#define SANITIZED __has_feature(address_sanitizer)
+#else
+#define SANITIZED 0
 #endif
 
 /* A reproducible stream of numbers: splitmix64. */
