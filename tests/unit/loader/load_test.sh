@@ -147,7 +147,7 @@ expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
 nothing_left "keep-mount"
 expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir" --keep-mount
 
-# In use for a moment, as by what walks through all of bpffs: it waits.
+# In use for a moment, as while bpftool walks through bpffs: it waits.
 load 2>/dev/null
 (cd "$dir" && exec sleep 0.5) &
 sleep 0.1
