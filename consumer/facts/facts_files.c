@@ -60,8 +60,7 @@ static bool count_files(uint64_t pid, struct count *ret_count)
 	*ret_count = (struct count){ .pid = pid, .open = (uint64_t)st.st_size };
 	return facts_files_parse(text, read_of(pid, "limits", text, sizeof(text)),
 				 &ret_count->max) &&
-	       ret_count->max != FACTS_NO_LIMIT && ret_count->max >= FACTS_FILES_LEAST &&
-	       ret_count->open <= ret_count->max;
+	       ret_count->max != FACTS_NO_LIMIT && ret_count->max >= FACTS_FILES_LEAST;
 }
 
 /* Whether `a` is nearer to its limit. */

@@ -25,8 +25,9 @@ bool facts_files_parse(const char *text, size_t bytes, uint64_t *ret_max);
  * Sets FACT_FILES_PID, FACT_FILES_OPEN, FACT_FILES_MAX and files_comm of *f to those of the process
  * that is nearest to its limit, of the first FACTS_PLACE_PIDS in `pids`, the content of
  * cgroup.procs, and FACT_FILES_UNASKED to the number of further ones. Passes over processes that
- * took the descriptors from themselves, as sandboxes do: more are open than the limit, or it is
- * below FACTS_FILES_LEAST. Sets nothing where the kernel does not count.
+ * took the descriptors from themselves, as sandboxes do: a limit below FACTS_FILES_LEAST. One that
+ * inherited descriptors above its limit may have more open than that. Sets nothing where the kernel
+ * does not count.
  */
 void facts_files_read(const char *pids, size_t bytes, struct facts *f);
 

@@ -67,8 +67,8 @@ def test_cpu_quota_speaks_first(t):
 @pytest.mark.core
 def test_descriptors_used_up(t):
     """Clients that stay hold all descriptors of nginx's worker: the first finding names the worker and its limit. It is
-    likely only: no TCP connection waits to be accepted. With some descriptors left, and of a worker that has forbidden
-    itself any more, it is no finding."""
+    likely only: no TCP connection waits to be accepted. With some descriptors left, also
+    below a lower limit, it is no finding."""
     service = Service(t, "shop")
     nginx = Nginx(service, delay_s=0)
     nginx.get()
