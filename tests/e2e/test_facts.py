@@ -80,14 +80,12 @@ def test_descriptors_used_up(t):
     limit = len(os.listdir(f"/proc/{worker}/fd")) + 40
     resource.prlimit(worker, resource.RLIMIT_NOFILE, (limit, limit))
     ends, clients = [], [nginx.connect() for _ in range(4)]
-    for more in (0, 60):
+    for more, cut in ((0, 0), (0, 5), (60, 0)):
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (limit - cut, limit))
         clients += [nginx.begin() for _ in range(more)]
         time.sleep(0.5)
-        agent.trocar("capture", "--rule", "shop", "--wait", expect=None)
-        ends.append(agent.find("session.end", rule="shop")[-1])
-    resource.prlimit(worker, resource.RLIMIT_NOFILE, (limit - 5, limit))
-    agent.trocar("capture", "--rule", "shop", "--wait", expect=None)
-    ends.insert(1, agent.find("session.end", rule="shop")[-1])
+        session = agent.trocar("capture", "--rule", "shop", "--wait", expect=None).stdout.split()[1]
+        ends.append(agent.wait("session.end", session=session))
     for end in ends[:2]:
         check(all(f["cause"] != "files_limit" for f in end["findings"]), f"{end['findings']}")
     first = ends[2]["findings"][0]
