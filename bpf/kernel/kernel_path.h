@@ -7,6 +7,12 @@
 #ifndef TROCAR_BPF_KERNEL_KERNEL_PATH_H
 #define TROCAR_BPF_KERNEL_KERNEL_PATH_H
 
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
 #include "bpf/kernel/kernel.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -28,7 +34,12 @@ struct qstr___path {
 	const unsigned char *name;
 };
 
+struct dentry_operations {
+	void *d_dname; /* makes the name of a file that is in no directory */
+};
+
 struct dentry___path {
+	const struct dentry_operations *d_op;
 	struct seqcount_spinlock d_seq; /* odd during a rename */
 	struct hlist_bl_node d_hash;
 	struct dentry___path *d_parent; /* itself if it has no parent */
@@ -74,5 +85,12 @@ struct super_block___path {
 };
 
 #pragma clang attribute pop
+
+/* Returns the mount whose member mnt is at this address. */
+static __always_inline struct mount *mount_of(__u64 vfsmount)
+{
+	return (struct mount *)(vfsmount - __builtin_preserve_field_info(((struct mount *)0)->mnt,
+									 BPF_FIELD_BYTE_OFFSET));
+}
 
 #endif

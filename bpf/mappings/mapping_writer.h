@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel/kernel.h"
+#include "bpf/mappings/file_path.h"
 #include "bpf/mappings/file_version.h"
 #include "bpf/mappings/mapped_file.h"
 #include "bpf/maps/maps.h"
@@ -21,6 +22,7 @@ struct mapping_scratch {
 	__u64 mm, exe; /* kernel addresses of its mm_struct and of the executable's inode */
 	__u64 vdso;    /* address of the vDSO; ~0: none, or unknown to the kernel */
 	__u64 written; /* bytes of this show; in memory, so that the verifier does not track it */
+	struct file_path walk;
 	union {
 		struct mapping_record record;
 		char room[sizeof(struct mapping_record) + MAPPING_PATH_BYTES + RECORD_ALIGN];
@@ -63,24 +65,17 @@ static __always_inline __u32 find_mapping_flags(const struct mapping_scratch *s,
 	return !file && vma->vm_start == s->vdso ? MAPPING_VDSO : MAPPING_ANON;
 }
 
-/* Sets the path. A path that is too long is omitted and marked (-ENAMETOOLONG of d_path). */
+/* Sets the path. A path that is too long is omitted and marked. */
 static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {
-	long n = bpf_d_path(&file->f_path, s->record.path, MAPPING_PATH_BYTES);
-	__u64 bytes;
+	__u64 bytes = file_path_build(&s->walk, file);
 
-	if (n <= 0) {
+	asm volatile("" : "+r"(bytes));
+	if (!bytes || bytes > MAPPING_PATH_BYTES) {
 		s->record.flags |= MAPPING_PATH_CUT;
 		return;
 	}
-	bytes = n;
-	asm volatile("" : "+r"(bytes));
-	if (bytes > MAPPING_PATH_BYTES)
-		return;
-	/*
-	 * d_path() builds the string from the end of the buffer: clear its leftovers after the
-	 * path.
-	 */
+	bpf_probe_read_kernel(s->record.path, bytes, s->walk.text + (MAPPING_PATH_BYTES - bytes));
 	__builtin_memset(s->record.path + bytes, 0, RECORD_ALIGN);
 	s->record.path_bytes = pad_bytes(bytes);
 }

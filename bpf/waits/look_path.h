@@ -16,12 +16,6 @@
 #define LOOK_PATH_MASK	 (LOOK_PATH_ROOM - 1)
 #define ERROR_FIRST	 ((__u64)-4095)
 
-static __always_inline struct mount *mount_of(__u64 vfsmount)
-{
-	return (struct mount *)(vfsmount - __builtin_preserve_field_info(((struct mount *)0)->mnt,
-									 BPF_FIELD_BYTE_OFFSET));
-}
-
 /* Returns whether the mount is in a mount namespace of processes. */
 static __always_inline bool is_mounted(const struct mount *mount)
 {

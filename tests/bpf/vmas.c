@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -80,6 +83,75 @@ static void vmas_without_a_leader(void **state)
 		free(list);
 		list = mappings(h, pid);
 		assert_true(compare(list, tid) > 2);
+		free(list);
+		harness_kill(pid);
+		harness_free(h);
+	}
+}
+
+/* Maps a new file in the current folder. */
+static void map_file(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0755);
+
+	if (ftruncate(fd, 4096) ||
+	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		_exit(1);
+	close(fd);
+}
+
+/* Maps files below mounts on mounts, without a name, and at the end of long paths. */
+static void map_paths(void *context)
+{
+	char name[255 + 1];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/tmp", "tmpfs", 0, NULL) || chdir("/tmp") || mkdir("from", 0755) ||
+	    mkdir("from/deep", 0755) || mkdir("to", 0755) ||
+	    mount("from", "to", NULL, MS_BIND, NULL) || mount("none", "to/deep", "tmpfs", 0, NULL))
+		_exit(1);
+	map_file("to/bound");
+	map_file("to/deep/mounted");
+	map_file("from/removed");
+	if (unlink("from/removed"))
+		_exit(1);
+	for (int i = 0; i < 5; i++) {
+		map_file("short");
+		map_file("removed");
+		if (unlink("removed") || mkdir(name, 0755) || chdir(name))
+			_exit(1);
+		/* At the third name: 1,018 to 1,027 bytes. */
+		for (size_t n = 1; n < 11; n++)
+			map_file(&name[n]);
+	}
+	if (chroot("."))
+		_exit(1);
+	map_file("/in_chroot");
+	sleep_for_ever(NULL);
+}
+
+/* A path is that of /proc, whatever it crosses; one that is too long is marked. */
+static void vmas_paths_agree_with_proc(void **state)
+{
+	for (int tree = 0; tree < 2; tree++) {
+		struct harness_options options = { .vmas_tree = tree };
+		struct harness *h = harness_new(&options);
+		pid_t pid = harness_start(map_paths, NULL, h->group);
+		struct list *list;
+		size_t cut = 0, removed = 0;
+
+		harness_sleep_ms(500);
+		harness_target_set(h, pid, 0);
+		list = mappings(h, pid);
+		assert_true(compare(list, pid) > 20);
+		for (size_t i = 0; i < list->count; i++) {
+			cut += !!(list->items[i].record.flags & MAPPING_PATH_CUT);
+			removed += !!strstr(list->items[i].path, "/removed (deleted)");
+		}
+		assert_true(cut > 0);
+		assert_true(removed > 3);
 		free(list);
 		harness_kill(pid);
 		harness_free(h);
@@ -310,6 +382,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(vmas_open_agrees_with_proc),
 		cmocka_unit_test(vmas_tree_agrees_with_proc),
 		cmocka_unit_test(vmas_without_a_leader),
+		cmocka_unit_test(vmas_paths_agree_with_proc),
 		cmocka_unit_test(vmas_pid_agrees_with_proc),
 		cmocka_unit_test(programs_by_pid_visit_no_other_task),
 		cmocka_unit_test(vmas_of_watched_cgroups_only),
