@@ -328,5 +328,6 @@ def test_scaled(t):
             if sum(s["count"] for s in told) < 10 or not 0.55 <= wanted / weight_ms(told) <= 1.8:
                 continue
             exact, weighed = exact + wanted, weighed + weight_ms(told)
-            check(abs(weight_ms(told) - wanted) <= max(15, 0.01 * wanted), f"{name} {kind}: {weight_ms(told)}, not {wanted}")
+            check_figure(abs(weight_ms(told) - wanted) <= max(15, 0.01 * wanted),
+                         f"{name} {kind}: {weight_ms(told)}, not {wanted}", t.load)
     check(exact > 4 * 0.8 * end["duration_ms"], f"{exact} of {weighed} ms: {lines}")

@@ -64,7 +64,7 @@ quiet_rules() {
 	fi
 	check "a stall of a second in two becomes a session" until_true 20 line_after "$mark" session.end 'text("rule") == "memcached"'
 	# The first of the walks that tests/e2e/test_walks.py counts: apt install, then this.
-	matches "and the second command shows why" "$(trocar show 2>&1 | head -n 40)" 'rule memcached.*shop.service'
+	matches "and the second command shows why" "$(trocar show 2>&1 | head -n 40 | tr '\n' ' ')" 'rule memcached.*shop.service'
 	matches "trocar reads the journal itself" "$(trocar report --journal --rule memcached 2>&1 | head -n 40)" 'rule memcached'
 	systemctl stop shop
 	rm /usr/local/bin/memcached
