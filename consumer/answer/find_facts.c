@@ -10,19 +10,19 @@
 #include "shared/tools/macro.h"
 
 static const struct {
-	enum finding_cause finding;
 	const char *source; /* of its line facts; NULL: its line is of the neighbours */
-	bool limit;	    /* something withholds a resource, also from a cgroup that is alone */
+	enum finding_cause finding;
+	bool limit; /* something withholds a resource, also from a cgroup that is alone */
 } causes[] = {
-	[CAUSE_ID_cpu_quota] = { FINDING_CPU_QUOTA, "cpu", true },
-	[CAUSE_ID_own_demand] = { FINDING_CPU_DEMAND, NULL, false },
-	[CAUSE_ID_stolen] = { FINDING_STOLEN, "host", true },
-	[CAUSE_ID_neighbour] = { FINDING_CPU_NEIGHBOUR, NULL, false },
-	[CAUSE_ID_memory_limit] = { FINDING_MEMORY_LIMIT, "memory", true },
-	[CAUSE_ID_disk_limit] = { FINDING_DISK_LIMIT, "io", true },
-	[CAUSE_ID_disk] = { FINDING_DISK, "io", false },
-	[CAUSE_ID_pids_limit] = { FINDING_PIDS_LIMIT, "pids", false },
-	[CAUSE_ID_files_limit] = { FINDING_FILES_LIMIT, "pids", false },
+	[CAUSE_ID_cpu_quota] = { "cpu", FINDING_CPU_QUOTA, true },
+	[CAUSE_ID_own_demand] = { NULL, FINDING_CPU_DEMAND, false },
+	[CAUSE_ID_stolen] = { "host", FINDING_STOLEN, true },
+	[CAUSE_ID_neighbour] = { NULL, FINDING_CPU_NEIGHBOUR, false },
+	[CAUSE_ID_memory_limit] = { "memory", FINDING_MEMORY_LIMIT, true },
+	[CAUSE_ID_disk_limit] = { "io", FINDING_DISK_LIMIT, true },
+	[CAUSE_ID_disk] = { "io", FINDING_DISK, false },
+	[CAUSE_ID_pids_limit] = { "pids", FINDING_PIDS_LIMIT, false },
+	[CAUSE_ID_files_limit] = { "pids", FINDING_FILES_LIMIT, false },
 };
 
 /* Returns the resource whose lack began the session; FINDINGS_ANY: something else did. */
