@@ -73,8 +73,10 @@ static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 		if (!most || n->items[i].beside_ns > most->beside_ns)
 			most = &n->items[i];
 	if (most) {
-		ret_cpus->most = most->row.path ? most->row.path : most->name;
 		ret_cpus->most_cgroups = most->row.path ? most->row.cgroups : 1;
+		ret_cpus->most = !most->row.path	      ? most->name
+				 : ret_cpus->most_cgroups > 1 ? most->row.path
+							      : neighbour_rows_name(most->row.path);
 		ret_cpus->most_ms = most->beside_ns / NSEC_PER_MSEC;
 	}
 	return true;

@@ -118,13 +118,19 @@ size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_row
 	return named;
 }
 
+const char *neighbour_rows_name(const char *path)
+{
+	return strcmp(path, "/") != 0 ? path
+				      : "kernel threads and processes outside of any service";
+}
+
 void neighbour_rows_say(const struct neighbour_row *row, char text[NEIGHBOUR_SAYS_BYTES])
 {
 	if (row->cgroups > 1)
 		snprintf(text, NEIGHBOUR_SAYS_BYTES, "%zu cgroups in %.250s", row->cgroups,
 			 row->path);
 	else
-		snprintf(text, NEIGHBOUR_SAYS_BYTES, "%.250s", row->path);
+		snprintf(text, NEIGHBOUR_SAYS_BYTES, "%.250s", neighbour_rows_name(row->path));
 }
 
 void neighbour_rows_ask(const void *items, size_t count, size_t bytes, struct cgroup_names *names,

@@ -70,9 +70,13 @@ struct neighbour_rows_kind {
 size_t neighbour_rows_make(void *items, size_t count, const struct neighbour_rows_kind *kind,
 			   const struct neighbour_names *names, void *rest);
 
+/* Returns the name of one cgroup for a sentence: its path, but words for the root cgroup.
+ */
+const char *neighbour_rows_name(const char *path);
+
 #define NEIGHBOUR_SAYS_BYTES 300
 
-/* Writes the row's path for a sentence, cut if needed, as "/batch" or "40 cgroups in /batch". */
+/* Writes the row's name for a sentence, cut if needed, as "/batch" or "40 cgroups in /batch". */
 void neighbour_rows_say(const struct neighbour_row *row, char text[NEIGHBOUR_SAYS_BYTES]);
 
 /*

@@ -161,6 +161,8 @@ static void test_many_of_one_parent(void **state)
 	assert_string_equal(says, "40 cgroups in /batch");
 	neighbour_rows_say(&items[2].row, says);
 	assert_string_equal(says, "/web");
+	assert_string_equal(neighbour_rows_name("/"),
+			    "kernel threads and processes outside of any service");
 	assert_string_equal(items[2].row.path, "/web");
 	assert_int_equal(items[3].row.cgroups, 1);
 	assert_int_equal(items[3].ns, 20);
