@@ -28,12 +28,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  */
 #define LOOKED_FLAGS (LOOK_RUNNABLE | LOOK_HALTED)
 
+/* The report had a process in peer_pid, such as the holder of a lock. */
+#define LOOKED_HELD (1u << 31)
+
 /* The last report of a thread. */
 struct looked {
 	__u64 switches;
 	__u64 generation; /* of the table that its stack was walked by; 0: none */
 	__u32 epoch;	  /* control.look_epoch, plus 1 */
-	__u32 flags;	  /* LOOKED_FLAGS */
+	__u32 flags;	  /* LOOKED_FLAGS, LOOKED_HELD */
 };
 
 /* Private. It is freed with the thread. */
@@ -178,7 +181,7 @@ static __always_inline bool find_process(struct look *l, struct sample *s, struc
 	if (!has_user_stack(task))
 		s->flags |= SAMPLE_KTHREAD;
 	return look_wants(l->index, match.matched, BPF_CORE_READ(task, flags) & PF_KTHREAD,
-			  READ_WORD(c->look_all));
+			  READ_WORD(c->look_mode) == LOOK_ALL);
 }
 
 /*
@@ -203,19 +206,23 @@ static __noinline void enter_target(struct look *l, struct task_struct *task,
 		bpf_map_delete_elem(&targets, &key);
 }
 
-/* Returns whether the thread is unchanged since its last report. */
+/* Returns whether the thread is unchanged since its last report, and needs no new one. */
 static __always_inline bool is_as_before(const struct look *l, struct task_struct *task,
-					 __u32 epoch)
+					 const struct control *c)
 {
 	const struct looked *last = bpf_task_storage_get(&looked, task, 0, 0);
 
-	return last && last->epoch == epoch && last->switches == l->switches &&
-	       last->generation == l->generation && last->flags == (l->flags & LOOKED_FLAGS);
+	return last && last->epoch == READ_WORD(c->look_epoch) + 1 &&
+	       last->switches == l->switches && last->generation == l->generation &&
+	       (last->flags & LOOKED_FLAGS) == (l->flags & LOOKED_FLAGS) &&
+	       !(last->flags & LOOKED_HELD && READ_WORD(c->look_mode) == LOOK_HELD_AGAIN);
 }
 
 /* Stores the report. If the kernel has no memory for it, the thread is walked again next time. */
-static __always_inline void note_told(const struct look *l, struct task_struct *task, __u32 epoch)
+static __always_inline void note_told(const struct looker *looker, struct task_struct *task,
+				      __u32 epoch)
 {
+	const struct look *l = &looker->look;
 	struct looked *last =
 		bpf_task_storage_get(&looked, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
@@ -224,6 +231,8 @@ static __always_inline void note_told(const struct look *l, struct task_struct *
 	last->switches = l->switches;
 	last->generation = l->generation;
 	last->flags = l->flags & LOOKED_FLAGS;
+	if (looker->record.on.peer_pid)
+		last->flags |= LOOKED_HELD;
 	last->epoch = epoch;
 }
 
@@ -351,9 +360,10 @@ static __always_inline void write_record(struct seq_file *seq, struct looker *lo
  * two different moments.
  */
 static __always_inline void tell_thread(struct seq_file *seq, struct looker *looker,
-					struct task_struct *task, __u32 epoch)
+					struct task_struct *task, const struct control *c)
 {
 	struct look *l = &looker->look;
+	__u32 epoch = READ_WORD(c->look_epoch) + 1;
 	struct look_head *head = &looker->record.head;
 
 	l->generation = 0;
@@ -366,7 +376,7 @@ static __always_inline void tell_thread(struct seq_file *seq, struct looker *loo
 	head->time_ns = bpf_ktime_get_ns();
 	head->tid = BPF_CORE_READ(task, pid);
 	head->slot = l->index;
-	if (is_as_before(l, task, epoch)) {
+	if (is_as_before(l, task, c)) {
 		head->flags = l->flags | LOOK_AS_BEFORE;
 		head->bytes = sizeof(*head);
 		bpf_seq_write(seq, head, sizeof(*head));
@@ -382,7 +392,7 @@ static __always_inline void tell_thread(struct seq_file *seq, struct looker *loo
 	if (read_switches(task) != l->switches || is_running(task))
 		return;
 	write_record(seq, looker);
-	note_told(l, task, epoch);
+	note_told(looker, task, epoch);
 }
 
 /*
@@ -423,9 +433,9 @@ int looks(struct bpf_iter__task *ctx)
 	if (!read_wait(&looker->look, task) ||
 	    !find_process(&looker->look, &looker->record.sample, task, c))
 		return 0;
-	if (!looker->look.known && !READ_WORD(c->look_all) &&
+	if (!looker->look.known && READ_WORD(c->look_mode) != LOOK_ALL &&
 	    !(looker->record.sample.flags & SAMPLE_KTHREAD))
 		enter_target(&looker->look, task, c);
-	tell_thread(seq, looker, task, READ_WORD(c->look_epoch) + 1);
+	tell_thread(seq, looker, task, c);
 	return 0;
 }

@@ -50,6 +50,12 @@ uint64_t looks_ask(struct looks *l)
 	return l->pass.number + 1;
 }
 
+uint64_t looks_ask_last(struct looks *l)
+{
+	l->held_again = true;
+	return looks_ask(l);
+}
+
 uint64_t looks_hold(struct looks *l)
 {
 	l->holders++;
@@ -141,7 +147,10 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 	l->counts = !l->asked && !all;
 	l->asked = false;
 	l->record = l->record && !all;
-	l->pins->control->look_all = all;
+	l->pins->control->look_mode = all	      ? LOOK_ALL
+				      : l->held_again ? LOOK_HELD_AGAIN
+						      : LOOK_SESSIONS;
+	l->held_again = l->held_again && all;
 	l->pins->control->look_epoch += l->forgets;
 	l->forgets = false;
 	l->at = l->have = 0;

@@ -83,6 +83,7 @@ struct looks {
 	struct look_pass pass;	/* the last pass, or the running one */
 	int fd;			/* of the running pass; -1: none */
 	bool asked;		/* the next pass starts at once */
+	bool held_again;	/* the next pass on request reads the holders again */
 	bool forgets;		/* the next pass reports all threads with their stacks */
 	bool counts;		/* the pass was due, not requested: the budget pays for it */
 	bool record;		/* the next pass may be the recorder's */
@@ -114,6 +115,12 @@ void looks_drop(struct looks *l);
  * Requests a pass, which starts in the next looks_step, after the running one. Returns its number.
  */
 uint64_t looks_ask(struct looks *l);
+
+/*
+ * As looks_ask, for the last pass of a session: it reads the holders of locks again, all in one
+ * pass.
+ */
+uint64_t looks_ask_last(struct looks *l);
 
 /* Makes the next pass report all threads with their stacks again, even unchanged ones. */
 void looks_forget(struct looks *l);

@@ -114,7 +114,7 @@ struct control {
 			   RECORDER_DIVISOR */
 	__u32 sessions; /* running sessions; 0: the sampler counts no CPU time in `neighbours` */
 	__u32 look_epoch; /* `looks` repeats stacks that it reported in another epoch */
-	__u32 look_all;	  /* 1: `looks` reports threads of all watches, else by slot.looked */
+	__u32 look_mode;  /* enum look_mode */
 	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
 	__u32 sockets;	  /* sessions with socket snapshots; 0: `sockets` forgets its state */
 	__u64 lost_lines, lost_bytes, lost_sessions; /* not written by a consumer at its end */

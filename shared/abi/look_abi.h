@@ -5,6 +5,14 @@
 
 #include "shared/abi/abi.h"
 
+/* The threads that a pass of `looks` reports. */
+enum look_mode {
+	LOOK_SESSIONS = 0, /* by slot.looked */
+	LOOK_ALL = 1,	   /* of all watches */
+	/* As LOOK_SESSIONS; one whose last report had a process in peer_pid has a new report. */
+	LOOK_HELD_AGAIN = 2,
+};
+
 enum look_flag {
 	LOOK_AS_BEFORE =
 		1u << 0, /* the thread has not run since its last report: only a struct look_head */

@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "consumer/evidence/evidence_kinds.h"
 #include "consumer/naming/frame_name.h"
 #include "consumer/output/event_line.h"
 #include "consumer/output/host.h"
@@ -256,6 +257,7 @@ int main(int argc, char **argv)
 	    output_queue_new("/dev/null", 16u << 20, &lines.output) < 0 ||
 	    output_queue_start(lines.output) < 0)
 		tool_die("surroundings");
+	oncpu.kind = evidence_kinds[SIGNAL_ONCPU];
 	make_frames();
 	make_session(count);
 	name_frames();

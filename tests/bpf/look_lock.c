@@ -155,6 +155,21 @@ static void a_thread_that_locks_twice(void **state)
 	assert_int_equal(on.peer_pid, fixture.pid);
 }
 
+/* The last pass of a session reads the holder again, of a thread that has not run. */
+static void a_holder_is_read_again(void **state)
+{
+	struct seen_look l;
+
+	start(wait_for_itself, NULL);
+	look_at_thread(fixture.pid, LOOK_ON_FUTEX, LOOK_LOCK_MUTEX);
+	read_looks(fixture.h, fixture.pid, &l);
+	assert_true(l.record.head.flags & LOOK_AS_BEFORE);
+	fixture.h->control->look_mode = LOOK_HELD_AGAIN;
+	read_looks(fixture.h, fixture.pid, &l);
+	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
+	assert_int_equal(l.record.on.peer_pid, fixture.pid);
+}
+
 static void wait_on_condition(void *unused)
 {
 	static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -515,6 +530,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_thread_that_holds_it),
 		cmocka_unit_test(a_thread_that_locks_twice),
+		cmocka_unit_test(a_holder_is_read_again),
 		cmocka_unit_test(no_holder_where_none_is_known),
 		cmocka_unit_test(a_process_lies_about_itself_only),
 		cmocka_unit_test(a_word_on_the_own_stack_is_no_lock),

@@ -62,6 +62,10 @@ static void who_has_not_run_is_as_before(void **state)
 		assert_true(l.told);
 		assert_int_equal(l.record.head.flags, first.record.head.flags | LOOK_AS_BEFORE);
 	}
+	f.h->control->look_mode = LOOK_HELD_AGAIN; /* it waits for nobody */
+	read_looks(f.h, f.pid, &l);
+	assert_true(l.record.head.flags & LOOK_AS_BEFORE);
+	f.h->control->look_mode = LOOK_SESSIONS;
 	f.h->control->look_epoch++;
 	read_looks(f.h, f.pid, &l);
 	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
@@ -140,7 +144,7 @@ static void nobody_else_is_told_of(void **state)
 	assert_int_equal(read_looks(f.h, f.pid, &l), 1);
 	/* The recorder's pass is over all watches that are there, by the same flags. */
 	f.h->slots[SLOT].looked = 0;
-	f.h->control->look_all = 1;
+	f.h->control->look_mode = LOOK_ALL;
 	assert_int_equal(read_looks(f.h, out, &l), 1);
 	assert_false(l.told);
 	f.h->slots[SLOT].flags = SLOT_BY_PROCESS;
@@ -303,10 +307,10 @@ static void who_hangs_becomes_a_target(void **state)
 	struct seen_look l;
 
 	bpf_map_delete_elem(targets, &key);
-	f.h->control->look_all = 1;
+	f.h->control->look_mode = LOOK_ALL;
 	read_asleep(f.h, f.pid, &l);
 	assert_true(bpf_map_lookup_elem(targets, &key, &target) < 0);
-	f.h->control->look_all = 0;
+	f.h->control->look_mode = LOOK_SESSIONS;
 	f.h->control->look_epoch++;
 	read_asleep(f.h, f.pid, &l);
 	assert_int_equal(bpf_map_lookup_elem(targets, &key, &target), 0);

@@ -444,9 +444,7 @@ static void end_offcpu(struct signal *signal, const struct signal_host *host,
 	if (!s->held)
 		return;
 	s->looks.session_ns = target->stop_ns - target->start_ns;
-	/* The holders of locks are read again, all in one pass: see list_held. */
-	looks_forget(host->looks);
-	s->last_pass = looks_ask(host->looks);
+	s->last_pass = looks_ask_last(host->looks); /* see list_held */
 	looks_drop(host->looks);
 }
 

@@ -128,6 +128,20 @@ static void test_requested_early(void **state)
 			 (last.began_ns - began_ns + 5 * NSEC_PER_MSEC) / LOOKS_EVERY_NS - 1);
 }
 
+/* The last pass of a session reads the holders again; another one does not. */
+static void test_last(void **state)
+{
+	begin(1000);
+	make_pass();
+	assert_int_equal(control.look_mode, LOOK_SESSIONS);
+	assert_int_equal(looks_ask_last(&looks), last.number + 1);
+	make_pass();
+	assert_int_equal(control.look_mode, LOOK_HELD_AGAIN);
+	looks_ask(&looks);
+	make_pass();
+	assert_int_equal(control.look_mode, LOOK_SESSIONS);
+}
+
 /*
  * A session that begins while a pass runs: the stacks that it needs are reported again by its own
  * first pass, and not by the rest of the running one.
@@ -137,7 +151,7 @@ static void test_hold_in_a_pass(void **state)
 	uint32_t epoch;
 
 	looks_init(&looks, &pins, NULL, 1000, &calls, NULL);
-	control.look_all = 0;
+	control.look_mode = LOOK_SESSIONS;
 	looks_record(&looks);
 	work_ns = 20 * NSEC_PER_MSEC; /* more than a turn: the pass stays in the middle */
 	looks_step(&looks);
@@ -186,6 +200,7 @@ UNIT_TESTS(looks)
 		cmocka_unit_test_setup_teardown(test_within_budget, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requested_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hold_in_a_pass, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cut_forgets, setup, teardown),
 	};
