@@ -194,6 +194,10 @@ struct socket {
 	struct sock *sk;
 };
 
+struct pipe_inode_info {
+	unsigned int head, tail, max_usage; /* in buffers */
+};
+
 struct inet_bind_bucket {
 	signed char fastreuse; /* negative: connect(2) chose the port */
 };

@@ -65,8 +65,36 @@ static __always_inline void look_at_addresses(struct look_on *on, const struct s
 	BPF_CORE_READ_INTO((struct in6_addr *)on->peer, sk, __sk_common.skc_v6_daddr);
 }
 
-static __always_inline void look_at_socket(struct look_on *on, const struct file *file)
+/*
+ * Sets since when a TCP connection that was opened from here waits for the peer's answer. Data that
+ * was sent very long ago is a stream, not a request.
+ */
+static __always_inline void look_at_question(struct looker *l, const struct sock *sk)
 {
+	struct look_on *on = &l->record.on;
+	__u32 ticks;
+
+	if (on->type != TYPE_STREAM || on->protocol != PROTOCOL_TCP ||
+	    on->state != STATE_ESTABLISHED || !socket_is_opened(sk) ||
+	    !look_is_asked(sk, bpf_jiffies64(), &ticks) || (__u64)ticks * tick_ns > LOOK_ASKED_NS)
+		return;
+	on->asked = 1;
+	on->longest_ns = (__u64)ticks * tick_ns;
+}
+
+/* Sets whether the pipe is full: then the thread waits until the other end reads. */
+static __always_inline void look_at_pipe(struct look_on *on, const struct file *file)
+{
+	const struct pipe_inode_info *pipe = BPF_CORE_READ(file, private_data);
+
+	on->kind = LOOK_ON_PIPE;
+	on->state = BPF_CORE_READ(pipe, head) - BPF_CORE_READ(pipe, tail) >=
+		    BPF_CORE_READ(pipe, max_usage);
+}
+
+static __always_inline void look_at_socket(struct looker *l, const struct file *file)
+{
+	struct look_on *on = &l->record.on;
 	const struct socket *socket = (const struct socket *)BPF_CORE_READ(file, private_data);
 	const struct sock *sk = BPF_CORE_READ(socket, sk);
 
@@ -77,6 +105,7 @@ static __always_inline void look_at_socket(struct look_on *on, const struct file
 	on->state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (on->family == FAMILY_INET || on->family == FAMILY_INET6)
 		look_at_addresses(on, sk);
+	look_at_question(l, sk);
 	if (on->family != FAMILY_UNIX || !bpf_core_type_exists(struct unix_sock))
 		return;
 	on->unread = look_unix_is_unread(sk);
@@ -108,9 +137,9 @@ __noinline int look_at_descriptor(__u32 fd)
 	on->device = BPF_CORE_READ(inode, i_sb, s_dev);
 	on->kind = LOOK_ON_OTHER;
 	if (mode == S_IFSOCK)
-		look_at_socket(on, file);
+		look_at_socket(l, file);
 	else if (mode == S_IFIFO)
-		on->kind = LOOK_ON_PIPE;
+		look_at_pipe(on, file);
 	else if (mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR)
 		on->kind = LOOK_ON_FILE;
 	/* The last part of its path. For eventfd, epoll and similar files it is their kind. */

@@ -53,7 +53,7 @@ static bool is_owed(const struct findings_search *s, const struct session_wait *
 	uint64_t length_ns = s->session->stop_ns - s->session->start_ns;
 	uint64_t recorded_ns = s->session->pre_ms * NSEC_PER_MSEC + length_ns;
 
-	return row->on && wait_objects_is_asked(row->on) && row->on->longest_ns >= length_ns &&
+	return row->on && wait_objects_is_unanswered(row->on) && row->on->longest_ns >= length_ns &&
 	       row->on->longest_ns < recorded_ns;
 }
 
@@ -64,16 +64,18 @@ static bool is_owed(const struct findings_search *s, const struct session_wait *
 static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 {
 	const struct session_waits *waits = &s->summary->waits;
+	bool asked = !trigger_reason_is_stall(&s->session->reason);
 	/* A request is late: the time before it is no baseline. */
-	bool late = !trigger_reason_is_stall(&s->session->reason) &&
-		    (state == ACCOUNT_LOCK || state == ACCOUNT_SOCKET);
+	bool late = asked && (state == ACCOUNT_LOCK || state == ACCOUNT_SOCKET);
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < waits->count; i++) {
 		const struct session_wait *row = &waits->rows[i];
 
 		if (row->state == state && !row->idle && !row->condition)
-			ns += (late && !is_short(s, row)) || is_owed(s, row)
+			ns += (late && !is_short(s, row)) || is_owed(s, row) ||
+					      (asked && row->on &&
+					       wait_objects_is_full_pipe(row->on))
 				      ? row->weight_ns
 				      : row->weight_ns - MIN(row->weight_ns, row->calm_ns);
 	}

@@ -50,6 +50,8 @@ void wait_numbers_write(const struct look_on *on, struct jsonw *w)
 	switch (on->kind) {
 	case LOOK_ON_PIPE:
 		jsonw_u64(w, "inode", on->inode);
+		if (on->state)
+			jsonw_bool(w, "full", true);
 		break;
 	case LOOK_ON_FUTEX:
 		snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)on->address);

@@ -88,6 +88,16 @@ bool wait_objects_is_asked(const struct look_on *on)
 	return on->peer_port && (on->family == AF_INET || on->family == AF_INET6);
 }
 
+bool wait_objects_is_unanswered(const struct look_on *on)
+{
+	return wait_objects_is_asked(on) || (is_internet(on) && on->asked);
+}
+
+bool wait_objects_is_full_pipe(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_PIPE && on->state;
+}
+
 bool wait_objects_is_idle_set(const struct look_on *on)
 {
 	return is_set(on) && !wait_objects_is_asked(on) && !on->cut && !on->unix_opened;
@@ -140,6 +150,7 @@ struct look_on wait_objects_plain(const struct look_on *on)
 		return (struct look_on){ 0 };
 	n.longest_ns = 0;
 	n.items = n.sockets = n.asked = n.others = n.cut = n.unread = n.unix_opened = 0;
+	n.asked = is_internet(on) && on->asked;
 	n.end = 0;
 	memset(n.kinds, 0, sizeof(n.kinds));
 	if (!wait_objects_is_lock(on))
@@ -216,7 +227,7 @@ void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longes
 {
 	struct look_on *item = number && number <= o->count ? &o->items[number - 1] : NULL;
 
-	if (item && wait_objects_is_asked(item) && knows_since(item))
+	if (item && wait_objects_is_unanswered(item) && knows_since(item))
 		item->longest_ns = MAX(item->longest_ns, longest_ns);
 }
 
@@ -390,7 +401,7 @@ int wait_objects_say_object(const struct look_on *on, char *text, size_t space)
 		return snprintf(text, space,
 				" on the kernel's lock of its address space (mmap_lock)");
 	case LOOK_ON_PIPE:
-		return snprintf(text, space, " on a pipe");
+		return snprintf(text, space, " on a %spipe", on->state ? "full " : "");
 	case LOOK_ON_TRACER:
 		return snprintf(text, space, " by %s (process %d)", on->name, on->number);
 	case LOOK_ON_SOCKET:
@@ -475,6 +486,8 @@ static void write_socket(const struct look_on *on, struct jsonw *w)
 	write_address(w, "peer", on, on->peer, on->peer_port);
 	if (on->protocol == IPPROTO_TCP && known)
 		jsonw_string(w, "state", states[on->state]);
+	if (on->asked)
+		jsonw_u64(w, "longest_ms", on->longest_ns / NSEC_PER_MSEC);
 }
 
 /* Writes the number of descriptors of a set by kind. */

@@ -52,7 +52,8 @@ struct look_on wait_objects_plain(const struct look_on *on);
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on);
 
 /*
- * Records that an epoll or poll has waited for its peer's answer for longest_ns. `number` may be 0.
+ * Records that the peer of an epoll, a poll or a connection has owed its answer for longest_ns.
+ * `number` may be 0.
  */
 void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longest_ns);
 
@@ -61,6 +62,12 @@ const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t nu
 
 /* Returns whether `on` is an epoll or poll that waits for a peer's answer. */
 bool wait_objects_is_asked(const struct look_on *on);
+
+/* As wait_objects_is_asked, or a TCP connection opened from here with a question to its peer. */
+bool wait_objects_is_unanswered(const struct look_on *on);
+
+/* Returns whether `on` is a full pipe: the thread waits until the other end reads. */
+bool wait_objects_is_full_pipe(const struct look_on *on);
 
 /* Returns whether `on` is an epoll or poll that was judged completely and waits for no answer. */
 bool wait_objects_is_idle_set(const struct look_on *on);

@@ -146,7 +146,7 @@ struct look_on {
 	__u16 local_port, peer_port;
 	/*
 	 * TCP state (include/net/tcp_states.h), or of another socket its like; timer: 1, it runs;
-	 * futex, file and address space: enum look_lock.
+	 * pipe: 1, it is full; futex, file and address space: enum look_lock.
 	 */
 	__u8 state;
 	__u8 end;		    /* enum look_end, of a Unix socket */
@@ -157,6 +157,7 @@ struct look_on {
 	 * peer_port are those of the peer that most connections wait for; 0: they wait for no peer.
 	 * If poll or select has only one descriptor, and that is a Unix socket with LOOK_END_OPENED
 	 * or a connected UDP socket, they are those of its peer: the thread waits for that peer.
+	 * A TCP connection that was opened from here has asked 1 while the peer owes an answer.
 	 */
 	__u64 longest_ns; /* time since data was sent to the peer that it has not answered; timer:
 			     time until it ends */

@@ -340,11 +340,13 @@ static void descriptors_of_newer_calls(void **state)
 		struct look_on on = look_at_wait(read_pipe, &readers[i], LOOK_ON_PIPE);
 
 		assert_int_equal(on.number, ends[0]);
+		assert_int_equal(on.state, 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(writers); i++) {
 		struct look_on on = look_at_wait(fill_pipe, &writers[i], LOOK_ON_PIPE);
 
 		assert_int_equal(on.number, ends[1]);
+		assert_int_equal(on.state, 1); /* full */
 	}
 	close(ends[0]);
 	close(ends[1]);

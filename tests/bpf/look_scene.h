@@ -140,6 +140,8 @@ static inline void wait_in_set(void *context)
 		wait_in_select(s);
 	if (s->what == LOOK_ON_OTHER)
 		wait_in_ring();
+	while (s->what == LOOK_ON_SOCKET)
+		recv(s->fds[0], &thread, 1, MSG_PEEK);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (size_t i = 0; i < s->count; i++)
 		if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->fds[i], &e) < 0)

@@ -42,6 +42,33 @@ static void who_asked_waits_for_its_peer(void **state)
 	close(another);
 }
 
+/* The same of one connection, in recv(2): only the end that asked, until its answer is there. */
+static void one_connection_in_recv(void **state)
+{
+	struct sockaddr_in at;
+	int listener = listen_at(&at);
+	struct pair p = connect_pair(listener, &at);
+	struct look_on on = look_at(LOOK_ON_SOCKET, &p.opened, 1);
+
+	assert_int_equal(on.asked, 0);
+	pass_byte(p.opened, p.accepted);
+	harness_sleep_ms(300);
+	on = look_at(LOOK_ON_SOCKET, &p.opened, 1);
+	assert_int_equal(on.asked, 1);
+	assert_in_range(on.longest_ns, 290000000, 60000000000);
+	on = look_at(LOOK_ON_SOCKET, &p.accepted, 1);
+	assert_int_equal(on.asked, 0);
+	pass_byte(p.accepted, p.opened);
+	on = look_at(LOOK_ON_SOCKET, &p.opened, 1);
+	assert_int_equal(on.asked, 0);
+	/* The server's end has sent last. */
+	on = look_at(LOOK_ON_SOCKET, &p.accepted, 1);
+	assert_int_equal(on.asked, 0);
+	assert_int_equal(on.longest_ns, 0);
+	close_pair(&p);
+	close(listener);
+}
+
 /* Answered connections, one without any question, one that was accepted: a server, or a pool. */
 static void who_is_answered_waits_for_nobody(void **state)
 {
@@ -212,6 +239,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_asked_waits_for_its_peer),
+		cmocka_unit_test(one_connection_in_recv),
 		cmocka_unit_test(who_is_answered_waits_for_nobody),
 		cmocka_unit_test(who_asks_again_at_once_waits),
 		cmocka_unit_test(only_connections_are_judged),

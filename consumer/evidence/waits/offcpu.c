@@ -37,7 +37,7 @@ struct waiting {
 	uint64_t pass;	     /* number of that sampling pass */
 	uint64_t weight_ns;  /* of this wait, in `stack` */
 	uint64_t looks;	     /* samples of this wait, in `stack` */
-	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: it does not */
+	uint64_t asked_ns;   /* since when the peer owes an answer; 0: it owes none */
 	struct timeline_pool *pool; /* NULL: none */
 	uint8_t part;		    /* enum account_part, of `pool` */
 	uint8_t state;		    /* as in struct stack */
@@ -187,7 +187,7 @@ static void put_stack(struct offcpu *s, struct waiting *w, const struct look_see
 	w->weight_ns = ns;
 	h->on = wait_objects_add(&s->taken.objects, &seen->record->on);
 	w->asked_ns = 0;
-	if (wait_objects_is_asked(&seen->record->on))
+	if (wait_objects_is_unanswered(&seen->record->on))
 		w->asked_ns = h->time_ns - MIN(h->time_ns, seen->record->on.longest_ns);
 	w->why = empty ? DROP_STACK_USER : DROP_MAP_FULL;
 	if (empty || stack_table_put(&s->taken.stacks, h, PHASE_DURING, ns, exe, &w->stack) < 0)

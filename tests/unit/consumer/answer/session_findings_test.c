@@ -242,14 +242,13 @@ static void test_nothing_unusual(void **state)
 }
 
 /*
- * A request is late, so waits for locks count whole: but not those that are short and many, as when
- * calm.
+ * A request is late, so waits for locks and for full pipes count whole: but not those that are
+ * short and many, as when calm.
  */
-static uint64_t late_ms(uint64_t waits_of_lock)
+static uint64_t late_ms(uint8_t state, const struct look_on *on, uint64_t waits_of_lock)
 {
-	static const struct look_on on = { .address = 0xc0de };
 	const struct named_frame frame = { .fn = "take_task" };
-	const struct known_wait wait = { .state = ACCOUNT_LOCK, .frame = &frame, .on = &on };
+	const struct known_wait wait = { .state = state, .frame = &frame, .on = on };
 	const struct stack stack = { .phase = PHASE_DURING, .weight_ns = 2 * NSEC_PER_SEC };
 	const struct stack calm = { .phase = PHASE_BEFORE, .weight_ns = 2 * NSEC_PER_SEC };
 	struct lock_waited item = { .lock = { .address = 0xc0de, .tgid = 77 },
@@ -290,8 +289,14 @@ static uint64_t late_ms(uint64_t waits_of_lock)
 
 static void test_late(void **state)
 {
-	assert_int_equal(late_ms(20), 2000);
-	assert_int_equal(late_ms(41), 0);
+	static const struct look_on lock = { .address = 0xc0de };
+	static const struct look_on empty = { .kind = LOOK_ON_PIPE };
+	static const struct look_on full = { .kind = LOOK_ON_PIPE, .state = 1 };
+
+	assert_int_equal(late_ms(ACCOUNT_LOCK, &lock, 20), 2000);
+	assert_int_equal(late_ms(ACCOUNT_LOCK, &lock, 41), 0);
+	assert_int_equal(late_ms(ACCOUNT_PIPE, &empty, 20), 0);
+	assert_int_equal(late_ms(ACCOUNT_PIPE, &full, 20), 2000);
 }
 
 /* What halts threads from outside explains their time, and no wait of theirs does. */

@@ -11,6 +11,7 @@
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
 #include "shared/json/jsonw.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 static struct wait_objects objects;
@@ -136,8 +137,34 @@ static void test_words(void **state)
 	on.kind = LOOK_ON_PIPE;
 	wait_objects_say(&on, text, sizeof(text));
 	assert_string_equal(text, " on a pipe");
+	assert_false(wait_objects_is_full_pipe(&on));
+	on = (struct look_on){ .kind = LOOK_ON_PIPE, .state = 1, .inode = 7 };
+	wait_objects_say(&on, text, sizeof(text));
+	assert_string_equal(text, " on a full pipe");
+	assert_true(wait_objects_is_full_pipe(&on));
+	assert_string_equal(written(&on), "\"on\":{\"what\":\"pipe\",\"inode\":7,\"full\":true}");
 	on = (struct look_on){ .kind = LOOK_ON_FUTEX, .address = 0x7f00 };
 	assert_int_equal(wait_objects_say(&on, text, sizeof(text)), 0);
+}
+
+/* A connection with a question is another object than one without, and keeps how long it lasts. */
+static void test_question(void **state)
+{
+	struct look_on plain = tcp(40000, 5432), asked = plain;
+	uint32_t number;
+
+	asked.asked = 1;
+	asked.longest_ns = 3 * NSEC_PER_SEC;
+	assert_false(wait_objects_is_unanswered(&plain));
+	assert_true(wait_objects_is_unanswered(&asked) && !wait_objects_is_asked(&asked));
+	number = wait_objects_add(&objects, &asked);
+	assert_int_not_equal(wait_objects_add(&objects, &plain), number);
+	wait_objects_lasts(&objects, number, 5 * NSEC_PER_SEC);
+	asked.longest_ns = NSEC_PER_SEC;
+	assert_int_equal(wait_objects_add(&objects, &asked), number);
+	assert_int_equal(wait_objects_get(&objects, number)->longest_ns, 5 * NSEC_PER_SEC);
+	assert_non_null(strstr(written(wait_objects_get(&objects, number)),
+			       "\"state\":\"established\",\"longest_ms\":5000}"));
 }
 
 static struct look_on epoll(uint16_t peer_port, uint32_t asked)
@@ -419,6 +446,7 @@ UNIT_TESTS(wait_objects)
 		cmocka_unit_test_setup_teardown(test_timers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_words, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_question, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoll, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoll_idle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unix, setup, teardown),
