@@ -407,6 +407,9 @@ static void find_reader(struct findings_search *s, const struct socket_peers *pe
 		p->most[SOCKET_LEVEL_CONNECTIONS] == 1 ? "" : "s",
 		(double)p->unread_ms / MSEC_PER_SEC, p->signs[SOCKET_SIGN_UNREAD], peers->looks);
 	say_worst(p, says);
+	/* A thread that runs instead has a finding of its own. */
+	if (s->found.time_ns[FINDINGS_RUNNING] * 4 < s->found.time_ns[FINDINGS_SESSION])
+		say_meanwhile(s, says);
 	findings_search_add(s, FINDING_SLOW_READER,
 			    share_ns(s, peers, p->signs[SOCKET_SIGN_UNREAD]), says, &e);
 }

@@ -16,7 +16,9 @@ static const struct pinned_maps pins;
 static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins };
 static const struct signal_target target;
 
-/* One thread waited for 4 s for 10.0.0.5:5432; the session lasted 10 s. Returns the findings. */
+static uint64_t row_ns = 4 * NSEC_PER_SEC, running_ns;
+
+/* One thread waited row_ns for 10.0.0.5:5432; the session lasted 10 s. Returns the findings. */
 static struct findings found(const struct socket_peers *peers, bool waits)
 {
 	static const struct look_on on = { .protocol = IPPROTO_TCP,
@@ -26,9 +28,7 @@ static struct findings found(const struct socket_peers *peers, bool waits)
 					   .peer = { 10, 0, 0, 5 } };
 	struct session_result *session = report_testing_new_session("/a");
 	struct signal *signal = signals_new(SIGNAL_SOCKET, &host, &target);
-	static struct session_wait row = { .state = ACCOUNT_SOCKET,
-					   .on = &on,
-					   .weight_ns = 4 * NSEC_PER_SEC };
+	static struct session_wait row = { .state = ACCOUNT_SOCKET, .on = &on };
 	static struct session_digest summary;
 	struct findings_search s = { .session = session, .summary = &summary };
 
@@ -36,6 +36,8 @@ static struct findings found(const struct socket_peers *peers, bool waits)
 	signal->evidence = (void *)peers;
 	session->signals[SIGNAL_SOCKET] = signal;
 	memset(&summary, 0, sizeof(summary));
+	row.weight_ns = row_ns;
+	s.found.time_ns[FINDINGS_RUNNING] = running_ns;
 	if (waits) {
 		summary.waits.count = 1;
 		summary.waits.rows = &row;
@@ -151,6 +153,26 @@ static void test_end_that_is_meant(void **state)
 	has(&f.items[0], "data from 10.0.0.5:18999, a client of port 80, were not read");
 }
 
+/* Nobody reads: the reader's own wait is named, if it does not run. */
+static void test_reader_waits(void **state)
+{
+	struct socket_peer p = peer_of(SOCKET_ACCEPTED, 80);
+	struct socket_peers peers = { .items = &p, .count = 1, .looks = 8 };
+	struct findings f;
+
+	p.signs[SOCKET_SIGN_UNREAD] = 8;
+	p.most[SOCKET_LEVEL_UNREAD] = 8;
+	row_ns = 8 * NSEC_PER_SEC;
+	f = found(&peers, true);
+	assert_int_equal(f.items[1].cause, FINDING_SLOW_READER);
+	has(&f.items[1], "; meanwhile 0 of its threads waited 8.0 s in ");
+	running_ns = 3 * NSEC_PER_SEC;
+	f = found(&peers, true);
+	has_not(&f.items[1], "meanwhile");
+	running_ns = 0;
+	row_ns = 4 * NSEC_PER_SEC;
+}
+
 /* Clients of this cgroup wait: it lasts for a part of the session. */
 static void test_clients(void **state)
 {
@@ -220,11 +242,9 @@ static void test_unknown(void **state)
 UNIT_TESTS(find_sockets)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_peer),
-		cmocka_unit_test(test_silent_peer),
-		cmocka_unit_test(test_end_that_is_meant),
-		cmocka_unit_test(test_clients),
-		cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_slow_peer),	  cmocka_unit_test(test_silent_peer),
+		cmocka_unit_test(test_end_that_is_meant), cmocka_unit_test(test_reader_waits),
+		cmocka_unit_test(test_clients),		  cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_unknown),
 	};
 
