@@ -112,17 +112,22 @@ static bool is_below(const struct finding *f, const struct stack_sample *h)
 	return false;
 }
 
+/* An epoll may have a long poll beside others, which is no stall. A client polls for one answer. */
+static bool may_be_long_poll(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_EPOLL && wait_objects_is_asked(on);
+}
+
 /*
- * Whether the thread is stuck. It is in a wait, neither idle nor in epoll, where a long poll is no
- * stall; samples a while apart found it there; and an earlier sample of this watch, not long ago,
- * did not: so it ran before.
+ * Whether the thread is stuck. It is in a wait that is not idle; samples a while apart found it
+ * there; and an earlier sample of this watch, not long ago, did not: so it ran before.
  */
 static bool is_stuck(const struct finding *f, const struct recorded_wait *w)
 {
 	const struct stack_sample *h = &w->stack->sample;
 
 	return h->wait >= WAIT_BLOCKED && !wait_objects_is_idle(h->wait, &w->stack->on) &&
-	       !wait_objects_is_asked(&w->stack->on) && !(h->flags & SAMPLE_KTHREAD) &&
+	       !may_be_long_poll(&w->stack->on) && !(h->flags & SAMPLE_KTHREAD) &&
 	       w->switches >= STUCK_SWITCHES_MIN &&
 	       w->seen_ns - MIN(w->seen_ns, w->first_ns) >= STUCK_STOOD_NS &&
 	       w->before_ns >= f->alive_ns && w->before_ns + STUCK_RAN_NS >= f->now_ns;
@@ -158,7 +163,7 @@ static void take_wait(void *context, const struct recorded_wait *w, bool open)
 		return;
 	p->threads++;
 	p->since_ns = MAX(p->since_ns, w->from_ns);
-	p->wait = w->stack->sample.wait;
+	p->wait = wait_objects_state(w->stack->sample.wait, &w->stack->on);
 }
 
 static void done_places(struct finding *f)

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "consumer/conditions/pressure_follow.h"
 #include "consumer/conditions/stuck_follow.h"
@@ -18,6 +19,7 @@
 
 static struct look_pass pass;
 static struct watch *w;
+static struct look_on on; /* of all looks */
 
 /* Puts the rule in force beside one that keeps the watch, which has been there for a minute. */
 static void use_rule(const char *when)
@@ -43,6 +45,7 @@ static void use_rule(const char *when)
 static int setup(void **state)
 {
 	group_begin("stuck");
+	on = (struct look_on){ 0 };
 	pass = (struct look_pass){ .began_ns = clock_mono_ns() - 50 * NSEC_PER_SEC, .all = true };
 	if (fake) {
 		wait_recorder_init(&fake->a.waits, WAIT_RECORDER_BYTES);
@@ -63,6 +66,7 @@ static void see(uint32_t tid, uint64_t switches, uint8_t wait, uint16_t frames)
 	struct look_record record = {
 		.head = { .tid = tid, .slot = w->slot, .time_ns = pass.began_ns },
 		.switches = switches,
+		.on = on,
 	};
 	struct stack_sample *h = new_stack_sample(frames, 0, NULL);
 	struct look_seen seen = { .head = &record.head, .record = &record, .sample = h };
@@ -104,6 +108,36 @@ static void end_session(void)
 	session_end(&fake->a.sessions, w->session);
 	triggers_step(&fake->a.triggers, clock_mono_ns() + NSEC_PER_SEC);
 	assert_null(w->session);
+}
+
+/* A client that polls for the answer of its server is stuck; an epoll or no question is not. */
+static void test_poll(void **state)
+{
+	static const struct {
+		uint32_t kind;
+		uint16_t peer_port;
+		uint64_t threads;
+	} rows[] = { { LOOK_ON_POLL, 5432, 6 },
+		     { LOOK_ON_SELECT, 5432, 6 },
+		     { LOOK_ON_EPOLL, 5432, 0 },
+		     { LOOK_ON_POLL, 0, 0 } };
+
+	if (!fake)
+		skip();
+	use_rule("{\"stuck_threads_pct\":50}");
+	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		on = (struct look_on){ 0 };
+		look(6, 100 * i + 10, SLEEP, 4);
+		on = (struct look_on){ .kind = rows[i].kind,
+				       .family = AF_INET,
+				       .peer_port = rows[i].peer_port };
+		look(6, 100 * i + 20, WAIT_BLOCKED + WAIT_IDLE, 4);
+		look(6, 100 * i + 20, WAIT_BLOCKED + WAIT_IDLE, 4);
+		assert_int_equal(find().threads, rows[i].threads);
+		assert_int_equal(find().wait, rows[i].threads ? WAIT_BLOCKED + WAIT_SOCKET : 0);
+		if (w->session)
+			end_session();
+	}
 }
 
 /* Threads that worked stand in one wait from one look to the next: there is one session. */
@@ -233,6 +267,7 @@ UNIT_TESTS(stuck_follow)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_session, setup, end_all),
+		cmocka_unit_test_setup_teardown(test_poll, setup, end_all),
 		cmocka_unit_test_setup_teardown(test_shares, setup, end_all),
 		cmocka_unit_test_setup_teardown(test_idle, setup, end_all),
 		cmocka_unit_test_setup_teardown(test_restart, setup, end_all),
