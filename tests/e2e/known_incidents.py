@@ -23,7 +23,7 @@ INCIDENTS = {}
 
 
 class Incident:
-    """`says`: a pattern that the report's first lines match, in any case. `when`: the conditions of the rule. `calm_s`: how long
+    """`says`: a pattern that the headline matches, in any case. `when`: the conditions of the rule. `calm_s`: how long
     the service works before its fault. `after_s`: so long after it an operator asks, where no session has begun."""
 
     def __init__(self, play, says, when, calm_s, after_s):
@@ -160,7 +160,7 @@ UPDATE = "update stock set n=n+1 where item=$((RANDOM%200+1)); select sleep(0.02
 ALL_ROWS = "begin; update stock set n=n-1;"
 
 
-@incident("lock_wait|row lock|innodb", stuck(20))
+@incident("lock_wait|row lock|innodb|waited [0-9]+ ms for a lock", stuck(20))
 def mariadb_row_locks(stage):
     """An idle transaction has updated all rows; eight writers wait for its locks."""
     database = MariaDB(stage, stage.service)
