@@ -27,12 +27,12 @@
 struct file_path {
 	__u64 dentry, mount; /* where it is */
 	__u32 at;	     /* the path begins here */
-	__u32 cut;	     /* 1: there is no room for all names */
+	__u32 cut;	     /* 1: a name does not fit, or cannot be read */
 	/* The path ends at MAPPING_PATH_BYTES; the rest is room for the verifier, and stays 0. */
 	char text[MAPPING_PATH_BYTES + FILE_NAME_BYTES];
 };
 
-/* Writes the name of `dentry`, with a slash, in front of the path. Returns false without room. */
+/* Writes the name of `dentry`, with a slash, in front of the path. Returns false, and sets cut. */
 static __always_inline bool file_path_prepend(struct file_path *p,
 					      const struct dentry___path *dentry)
 {
@@ -46,9 +46,9 @@ static __always_inline bool file_path_prepend(struct file_path *p,
 	p->at -= n + 1;
 	at = p->at & (MAPPING_PATH_BYTES - 1);
 	p->text[at] = '/';
-	bpf_probe_read_kernel(&p->text[at + 1], n & (FILE_NAME_BYTES - 1),
-			      BPF_CORE_READ(dentry, d_name.name));
-	return true;
+	p->cut = bpf_probe_read_kernel(&p->text[at + 1], n & (FILE_NAME_BYTES - 1),
+				       BPF_CORE_READ(dentry, d_name.name)) != 0;
+	return !p->cut;
 }
 
 /* Moves up by one name or one mount. Callback of bpf_loop: returning 1 ends the loop. */
@@ -91,7 +91,7 @@ static __always_inline void file_path_begin(struct file_path *p, const struct de
 
 /*
  * Builds the path of `file` in `p`. Returns its bytes with the NUL, at most MAPPING_PATH_BYTES,
- * before &p->text[MAPPING_PATH_BYTES]; 0 if it is longer.
+ * before &p->text[MAPPING_PATH_BYTES]; 0 if it is longer or cannot be read.
  */
 static __always_inline __u32 file_path_build(struct file_path *p, const struct file *pointer)
 {

@@ -65,7 +65,7 @@ static __always_inline __u32 find_mapping_flags(const struct mapping_scratch *s,
 	return !file && vma->vm_start == s->vdso ? MAPPING_VDSO : MAPPING_ANON;
 }
 
-/* Sets the path. A path that is too long is omitted and marked. */
+/* Sets the path. A path that is too long or cannot be read is omitted and marked. */
 static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {
 	__u64 bytes = file_path_build(&s->walk, file);

@@ -328,16 +328,21 @@ static const struct socket_peer *find_queued(const struct socket_peers *peers)
 		       : NULL;
 }
 
-/* Appends where the threads of the service waited most. */
-static void say_meanwhile(const struct findings_search *s, char *says)
+/* Appends where the threads of the service waited most; `works`: idle threads do not count. */
+static void say_meanwhile(const struct findings_search *s, bool works, char *says)
 {
 	const struct session_waits *waits = &s->summary->waits;
 	const struct session_wait *most = NULL;
 	size_t n;
 
-	for (size_t i = 0; i < waits->count; i++)
-		if (!most || waits->rows[i].weight_ns > most->weight_ns)
-			most = &waits->rows[i];
+	for (size_t i = 0; i < waits->count; i++) {
+		const struct session_wait *row = &waits->rows[i];
+
+		if (works && row->idle && row->state != ACCOUNT_SLEEP)
+			continue;
+		if (!most || row->weight_ns > most->weight_ns)
+			most = row;
+	}
 	if (!most || most->weight_ns * 2 < s->found.time_ns[FINDINGS_SESSION])
 		return;
 	add_text(says, "; meanwhile %llu of its threads %s %.1f s%s in ",
@@ -384,7 +389,7 @@ static void find_accept_queue(struct findings_search *s, const struct socket_pee
 		add_text(says, "; %llu more were on their way there",
 			 (unsigned long long)p->most[SOCKET_LEVEL_SYN_QUEUE]);
 	say_worst(p, says);
-	say_meanwhile(s, says);
+	say_meanwhile(s, false, says);
 	findings_search_add(s, FINDING_ACCEPT_QUEUE, share_ns(s, peers, MAX(looks, 1u)), says, &e);
 }
 
@@ -409,7 +414,7 @@ static void find_reader(struct findings_search *s, const struct socket_peers *pe
 	say_worst(p, says);
 	/* A thread that runs instead has a finding of its own. */
 	if (s->found.time_ns[FINDINGS_RUNNING] * 4 < s->found.time_ns[FINDINGS_SESSION])
-		say_meanwhile(s, says);
+		say_meanwhile(s, true, says);
 	findings_search_add(s, FINDING_SLOW_READER,
 			    share_ns(s, peers, p->signs[SOCKET_SIGN_UNREAD]), says, &e);
 }

@@ -46,13 +46,17 @@ static bool is_short(const struct findings_search *s, const struct session_wait 
 
 /*
  * Whether a question has had no answer since before the trigger. One from before the pre-roll may
- * be a question that waits for an event, which a service without a fault has too.
+ * be a question that waits for an event, which a service without a fault has too. Pressure is about
+ * another resource: then a thread in recv(2) may be a worker that asks a queue for its next job.
  */
 static bool is_owed(const struct findings_search *s, const struct session_wait *row)
 {
 	uint64_t length_ns = s->session->stop_ns - s->session->start_ns;
 	uint64_t recorded_ns = s->session->pre_ms * NSEC_PER_MSEC + length_ns;
 
+	if (row->on && !wait_objects_is_asked(row->on) &&
+	    s->session->reason.kind == TRIGGER_PRESSURE)
+		return false;
 	return row->on && wait_objects_is_unanswered(row->on) && row->on->longest_ns >= length_ns &&
 	       row->on->longest_ns < recorded_ns;
 }

@@ -62,7 +62,7 @@ static void who_has_not_run_is_as_before(void **state)
 		assert_true(l.told);
 		assert_int_equal(l.record.head.flags, first.record.head.flags | LOOK_AS_BEFORE);
 	}
-	f.h->control->look_mode = LOOK_HELD_AGAIN; /* it waits for nobody */
+	f.h->control->look_mode = LOOK_HELD_AGAIN; /* its report has no holder */
 	read_looks(f.h, f.pid, &l);
 	assert_true(l.record.head.flags & LOOK_AS_BEFORE);
 	f.h->control->look_mode = LOOK_SESSIONS;

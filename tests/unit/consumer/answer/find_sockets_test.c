@@ -17,6 +17,7 @@ static const struct signal_host host = { .kinds = evidence_kinds, .pins = &pins 
 static const struct signal_target target;
 
 static uint64_t row_ns = 4 * NSEC_PER_SEC, running_ns;
+static bool row_idle;
 
 /* One thread waited row_ns for 10.0.0.5:5432; the session lasted 10 s. Returns the findings. */
 static struct findings found(const struct socket_peers *peers, bool waits)
@@ -37,6 +38,7 @@ static struct findings found(const struct socket_peers *peers, bool waits)
 	session->signals[SIGNAL_SOCKET] = signal;
 	memset(&summary, 0, sizeof(summary));
 	row.weight_ns = row_ns;
+	row.idle = row_idle;
 	s.found.time_ns[FINDINGS_RUNNING] = running_ns;
 	if (waits) {
 		summary.waits.count = 1;
@@ -153,7 +155,7 @@ static void test_end_that_is_meant(void **state)
 	has(&f.items[0], "data from 10.0.0.5:18999, a client of port 80, were not read");
 }
 
-/* Nobody reads: the reader's own wait is named, if it does not run. */
+/* The finding has the wait of a server that does not read, unless it runs or is idle. */
 static void test_reader_waits(void **state)
 {
 	struct socket_peer p = peer_of(SOCKET_ACCEPTED, 80);
@@ -170,6 +172,10 @@ static void test_reader_waits(void **state)
 	f = found(&peers, true);
 	has_not(&f.items[1], "meanwhile");
 	running_ns = 0;
+	row_idle = true;
+	f = found(&peers, true);
+	has_not(&f.items[1], "meanwhile");
+	row_idle = false;
 	row_ns = 4 * NSEC_PER_SEC;
 }
 

@@ -3,6 +3,7 @@
 #include "consumer/answer/session_findings.h"
 #include "consumer/evidence/evidence_kinds.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +246,8 @@ static void test_nothing_unusual(void **state)
  * A request is late, so waits for locks and for full pipes count whole: but not those that are
  * short and many, as when calm.
  */
-static uint64_t late_ms(uint8_t state, const struct look_on *on, uint64_t waits_of_lock)
+static uint64_t late_ms(enum trigger_kind kind, uint8_t state, const struct look_on *on,
+			uint64_t waits_of_lock)
 {
 	const struct named_frame frame = { .fn = "take_task" };
 	const struct known_wait wait = { .state = state, .frame = &frame, .on = on };
@@ -263,6 +265,8 @@ static uint64_t late_ms(uint8_t state, const struct look_on *on, uint64_t waits_
 	bool unknown;
 	uint64_t ms;
 
+	s->reason.kind = kind;
+	s->pre_ms = 8000;
 	new_signal(s, SIGNAL_LOCK)->evidence = &locks;
 	assert_int_equal(session_digest_init(&summary), 0);
 	summary.waits.during_ms = summary.waits.calm_ms = 2000;
@@ -293,10 +297,29 @@ static void test_late(void **state)
 	static const struct look_on empty = { .kind = LOOK_ON_PIPE };
 	static const struct look_on full = { .kind = LOOK_ON_PIPE, .state = 1 };
 
-	assert_int_equal(late_ms(ACCOUNT_LOCK, &lock, 20), 2000);
-	assert_int_equal(late_ms(ACCOUNT_LOCK, &lock, 41), 0);
-	assert_int_equal(late_ms(ACCOUNT_PIPE, &empty, 20), 0);
-	assert_int_equal(late_ms(ACCOUNT_PIPE, &full, 20), 2000);
+	assert_int_equal(late_ms(TRIGGER_REQUEST, ACCOUNT_LOCK, &lock, 20), 2000);
+	assert_int_equal(late_ms(TRIGGER_REQUEST, ACCOUNT_LOCK, &lock, 41), 0);
+	assert_int_equal(late_ms(TRIGGER_REQUEST, ACCOUNT_PIPE, &empty, 20), 0);
+	assert_int_equal(late_ms(TRIGGER_REQUEST, ACCOUNT_PIPE, &full, 20), 2000);
+}
+
+/* A question of one connection counts by its age, where threads stand: not by pressure. */
+static void test_owed(void **state)
+{
+	struct look_on on = { .kind = LOOK_ON_SOCKET,
+			      .family = AF_INET,
+			      .protocol = IPPROTO_TCP,
+			      .peer_port = 5432,
+			      .asked = 1,
+			      .longest_ns = 5 * NSEC_PER_SEC };
+
+	assert_int_equal(late_ms(TRIGGER_STUCK, ACCOUNT_SOCKET, &on, 1), 2000);
+	assert_int_equal(late_ms(TRIGGER_PRESSURE, ACCOUNT_SOCKET, &on, 1), 0);
+	on.longest_ns = 60 * NSEC_PER_SEC; /* older than the pre-roll */
+	assert_int_equal(late_ms(TRIGGER_STUCK, ACCOUNT_SOCKET, &on, 1), 0);
+	on.asked = 0;
+	on.longest_ns = 5 * NSEC_PER_SEC;
+	assert_int_equal(late_ms(TRIGGER_STUCK, ACCOUNT_SOCKET, &on, 1), 0);
 }
 
 /* What halts threads from outside explains their time, and no wait of theirs does. */
@@ -337,9 +360,9 @@ static void test_halts(void **state)
 UNIT_TESTS(session_findings)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_unknown),	    EACH(test_chain), EACH(test_queue),
-		EACH(test_nothing_unusual), EACH(test_late),  EACH(test_queue_by_process),
-		EACH(test_halts),	    EACH(test_nice),
+		EACH(test_unknown),	     EACH(test_chain), EACH(test_queue),
+		EACH(test_nothing_unusual),  EACH(test_late),  EACH(test_owed),
+		EACH(test_queue_by_process), EACH(test_halts), EACH(test_nice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
