@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -82,6 +83,12 @@ static size_t get_ruleset_bytes(uint32_t abi)
 	return sizeof(struct ruleset);
 }
 
+/* Whether the path cannot be used whatever Landlock allows: a file below it cannot be opened. */
+static bool is_out_of_reach(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == EACCES;
+}
+
 /* Adds one path to the ruleset: for reading only, unless `write` or `create` is set. */
 static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *path)
 {
@@ -91,7 +98,7 @@ static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *pat
 
 	fd = open(path->path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
-		return path->optional && errno == ENOENT ? 0 : -errno;
+		return path->optional && is_out_of_reach(errno) ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (path->write)

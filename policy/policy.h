@@ -85,7 +85,7 @@ struct policy_path {
 	bool write;    /* file contents may be written */
 	bool create;   /* below a directory: files may be made, renamed, removed */
 	bool connect;  /* reserved: Unix sockets are not governed by Landlock */
-	bool optional; /* skipped if it does not exist */
+	bool optional; /* skipped if it does not exist, or the user cannot reach it */
 };
 
 /*
@@ -93,8 +93,8 @@ struct policy_path {
  * no_new_privs (policy_harden). Landlock 4 and later also denies TCP; Landlock 6 and later also
  * denies signals and abstract Unix sockets of other processes. *ret_abi is the version in use; 0
  * when the kernel has no Landlock (5.13 and older, or switched off), which is no error: the caller
- * reports it. 0 or -errno; -ENOENT: a path that is not `optional` does not exist. Source:
- * landlock(7), Documentation/userspace-api/landlock.rst.
+ * reports it. 0 or -errno; -ENOENT, -EACCES: a path that is not `optional` cannot be reached.
+ * Source: landlock(7), Documentation/userspace-api/landlock.rst.
  */
 int policy_landlock(const struct policy_path *paths, size_t n, uint32_t *ret_abi);
 

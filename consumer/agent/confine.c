@@ -139,6 +139,10 @@ static int add_symbols(struct path_list *list, char *text)
 	while (rest && (dir = strsep(&rest, ":"))) {
 		if (!*dir)
 			continue;
+		if (access(dir, R_OK | X_OK) < 0)
+			log_warning("--symbols-path: %s: %s: functions of files there get no names "
+				    "from their files",
+				    dir, strerror(errno));
 		r = add_path(list, (struct policy_path){ .path = dir, .optional = true });
 		if (r < 0)
 			return r;
@@ -178,9 +182,18 @@ static int collect_paths(const struct confinement *c, struct path_list *list, ch
 	return r == 0 ? add_symbols(list, symbols) : r;
 }
 
+/* Returns the first path that must be there and cannot be reached, or NULL. */
+static const char *find_unreachable(const struct path_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!list->items[i].optional && access(list->items[i].path, F_OK) < 0)
+			return list->items[i].path;
+	return NULL;
+}
+
 int confine_files(const struct confinement *c)
 {
-	const char *output = output_queue_path(c->output);
+	const char *output = output_queue_path(c->output), *wrong;
 	_cleanup_free_ char *output_dir = output ? parent_directory(output) : NULL;
 	_cleanup_free_ char *symbols =
 		strdup(c->options->symbols_path ? c->options->symbols_path : "");
@@ -193,9 +206,9 @@ int confine_files(const struct confinement *c)
 	if (r < 0)
 		return r;
 	r = policy_landlock(list.items, list.n, &c->self->landlock_abi);
+	wrong = r < 0 ? find_unreachable(&list) : NULL;
 	if (r < 0)
-		log_error("Landlock: %s: a directory that the options name may be missing",
-			  strerror(-r));
+		log_error("Landlock: %s: %s", wrong ? wrong : "its rules", strerror(-r));
 	else if (!c->self->landlock_abi)
 		log_warning("the kernel has no Landlock, continuing with file modes alone");
 	return r;

@@ -173,6 +173,17 @@ def test_profile_a_command(t):
     check(done.returncode == 1 and "run it as root" in done.stderr and not mark.exists(), f"{done}")
 
 
+@pytest.mark.core
+def test_symbols_out_of_reach(t):
+    """`profile` passes the program's folder on: one below /root, which the consumer cannot enter, is said and skipped."""
+    closed = t.folder / "closed"
+    (closed / "bin").mkdir(parents=True)
+    closed.chmod(0o700)
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=("--symbols-path", f"{closed}/bin:{t.folder}/is-none"), own=True)
+    said = [line for line in agent.stderr().splitlines() if "--symbols-path" in line]
+    check(len(said) == 2 and f"{closed}/bin: Permission denied" in said[0] and "/is-none: No such file" in said[1], f"{said}")
+
+
 def no_cgroup_left():
     """Those of other tests, which may run beside this one, go as soon as their commands end."""
     until(lambda: not list(cgroup2_mount().glob("trocar-profile-*")), 20, "a cgroup of a command is left")
