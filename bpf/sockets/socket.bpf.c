@@ -3,11 +3,10 @@
  * socket.bpf.c: reports the TCP sockets that the processes of watched cgroups have descriptors of.
  * socket_state.bpf.c counts events between two of these socket snapshots.
  *
- * The iterator walks the descriptor table of each process. It takes no reference and no lock of a
- * file or socket: iter/task_file would close files on behalf of their processes, and iter/tcp locks
- * each socket, which its process may hold for as long as its memory faults. The iterator holds RCU,
- * which keeps tables, files and sockets intact. A file names its socket; the program compares that
- * name again after it has read all members.
+ * The iterator walks the descriptor table of each process (descriptor_walk.h). It takes no lock of
+ * a socket: iter/tcp locks each socket, which its process may hold for as long as its memory
+ * faults. A file names its socket; the program compares that name again after it has read all
+ * members.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -17,14 +16,13 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/maps/task_keys.h"
+#include "bpf/sockets/descriptor_walk.h"
 #include "bpf/sockets/socket_opened.h"
 #include "bpf/sockets/socket_sums.h"
 #include "bpf/watch/scope.h"
 #include "bpf/watch/watch_captured.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-#define WORD_BITS 64 /* bits in a word of the bitmap of open descriptors */
 
 /* Limits of one pass over all processes. Tests set lower ones. */
 const volatile __u32 socket_files = SOCKET_FILES_MAX;
@@ -34,18 +32,12 @@ const volatile __u32 socket_pass_sockets = SOCKET_PASS_SOCKETS;
 /* Socket snapshots of the last read. The consumer drains it after each read. */
 RING_MAP(socket_looks, SOCKET_LOOKS_BYTES);
 
-/* The position of a pass over all processes. A pass takes several reads of the iterator. */
+/* A pass over all processes. */
 struct socket_walk {
-	__u64 reading;	/* session_id of the pass that the other members belong to */
-	__u64 task;	/* the task of which descriptors are walked; 0: none */
-	__u64 files;	/* the descriptor table walked last; threads share it */
-	__u64 fds, map; /* its file array and its bitmap of open descriptors; valid in one call */
-	__u64 bits;	/* remaining bits of the current bitmap word */
-	__u32 word, words;   /* the next bitmap word, and the number of words */
-	__u32 work;	     /* work since the last read ended, as SOCKET_STEP_WORK counts it */
-	__u32 walked;	     /* descriptors of this process so far */
-	__u32 all, reported; /* descriptors and reported sockets of the pass so far */
-	__u64 inode;	     /* of the current descriptor's file */
+	struct descriptor_walk walk;
+	__u64 inode;	/* of the current descriptor's file */
+	__u32 reported; /* sockets of the pass so far */
+	__u32 pad;
 	struct socket_ends ends;
 	struct socket_counted counted;
 	struct socket_key key;
@@ -175,7 +167,7 @@ static __always_inline void settle_socket(struct socket_walk *w, struct socket_o
 {
 	struct socket_record *r = &w->record;
 
-	open->reading = w->reading;
+	open->reading = w->walk.reading;
 	r->begun_ns = open->begun_ns;
 	if (r->way != SOCKET_LISTENS && open->way != SOCKET_LISTENS)
 		r->way = open->way;
@@ -211,7 +203,7 @@ static __always_inline void tell_socket(struct socket_walk *w, const struct sock
 	__u64 address = (__u64)sk;
 	struct socket_open *open = bpf_map_lookup_elem(&socket_open, &address);
 
-	if (open && open->reading == w->reading)
+	if (open && open->reading == w->walk.reading)
 		return;
 	if (w->reported >= socket_pass_sockets) {
 		socket_count_lost(w->record.slot, SOCKET_LOST_SOCKETS, 1);
@@ -240,12 +232,12 @@ __noinline int socket_at(__u32 fd)
 		bpf_task_storage_get(&socket_walks, bpf_get_current_task_btf(), 0, 0);
 	const struct socket *socket;
 	const struct sock *sk;
-	const struct file *file = 0;
+	const struct file *file = w ? descriptor_walk_file(&w->walk, fd) : 0;
 	const struct inode *inode;
 	__u16 family;
 	__u8 state;
 
-	if (!w || bpf_probe_read_kernel(&file, sizeof(file), (struct file **)w->fds + fd) || !file)
+	if (!w || !file)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
 	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFSOCK)
@@ -264,99 +256,26 @@ __noinline int socket_at(__u32 fd)
 	return 0;
 }
 
-/* Returns the index of the lowest set bit. */
-static __always_inline __u32 lowest_bit(__u64 bits)
-{
-	return __builtin_popcountll((bits & -bits) - 1);
-}
-
-/* Takes the next word of the bitmap of open descriptors. Returns false after the last one. */
-static __always_inline bool take_word(struct socket_walk *w)
-{
-	__u64 bits = 0;
-
-	if (w->word >= w->words)
-		return false;
-	bpf_probe_read_kernel(&bits, sizeof(bits), (const __u64 *)w->map + w->word);
-	w->word++;
-	w->work += 2;
-	if (w->walked >= socket_files || w->all >= socket_pass_files) {
-		socket_count_lost(w->record.slot, SOCKET_LOST_FILES, __builtin_popcountll(bits));
-		bits = 0;
-	}
-	w->bits = bits;
-	return true;
-}
-
 /* Visits the next descriptor, or takes the next bitmap word. Returns 1 after the last one. */
 static long walk_next(__u32 i, void *context)
 {
 	struct socket_walk *w = *(struct socket_walk **)context;
-	__u32 fd;
+	__s32 fd = descriptor_walk_next(&w->walk, socket_files, socket_pass_files);
 
-	if (!w->bits)
-		return !take_word(w);
-	fd = (w->word - 1) * WORD_BITS + lowest_bit(w->bits);
-	w->bits &= w->bits - 1;
-	w->work += 2;
-	w->walked++;
-	w->all++;
-	socket_at(fd);
-	return 0;
-}
-
-/* Starts with a process, or continues with the process that the last read stopped in. */
-static __always_inline void enter_process(struct socket_walk *w, struct task_struct *task,
-					  __u32 index, __u64 files)
-{
-	const struct files_struct___socket *table = (const void *)files;
-	const struct fdtable___socket *fdt = BPF_CORE_READ(table, fdt);
-
-	if (w->task != (__u64)task) {
-		w->task = (__u64)task;
-		w->word = w->walked = 0;
-		w->bits = 0;
+	if (w->walk.left_out) {
+		socket_count_lost(w->record.slot, SOCKET_LOST_FILES, w->walk.left_out);
+		w->walk.left_out = 0;
 	}
-	w->files = files;
-	w->fds = (__u64)BPF_CORE_READ(fdt, fd);
-	w->map = (__u64)BPF_CORE_READ(fdt, open_fds);
-	w->words = BPF_CORE_READ(fdt, max_fds) / WORD_BITS;
-	w->record.slot = index;
-	w->record.tgid = task->tgid;
-	BPF_CORE_READ_INTO(&w->record.comm, task, group_leader, comm);
-}
-
-/* Continues the walk. Returns whether descriptors of the process are left for the next read. */
-static __always_inline bool walk_process(struct socket_walk *w)
-{
-	__u32 n = (SOCKET_STEP_WORK - w->work) / 2 + 1;
-
-	if (n > SOCKET_STEP_WORK)
-		n = SOCKET_STEP_WORK;
-	bpf_loop(n, walk_next, &w, 0);
-	if (w->bits || w->word < w->words)
-		return true;
-	w->task = 0;
-	return false;
-}
-
-/* Returns the descriptor table of a thread; 0 if it shares the table of its leader. */
-static __always_inline __u64 find_files(struct task_struct *task)
-{
-	const struct task_struct___socket *fields = (const void *)task;
-	__u64 files = (__u64)BPF_CORE_READ(fields, files);
-
-	if (task->pid != task->tgid && files == (__u64)BPF_CORE_READ(fields, group_leader, files))
-		return 0;
-	return files;
+	if (fd >= 0)
+		socket_at(fd);
+	return fd == DESCRIPTOR_END;
 }
 
 /* Starts a pass and ends its first read. Without a session (`wanted` is 0) it empties both maps. */
 static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, __u32 wanted)
 {
-	w->reading = reading;
-	w->task = w->files = 0;
-	w->work = w->all = w->reported = 0;
+	descriptor_walk_begin(&w->walk, reading);
+	w->reported = 0;
 	if (!wanted)
 		socket_forget_all();
 	return 1;
@@ -365,15 +284,18 @@ static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, _
 /* Reports the sockets of a process. Returns whether some are left for the next read. */
 static __always_inline bool look_at_process(struct socket_walk *w, struct task_struct *task)
 {
-	__u64 files = find_files(task);
+	__u64 files = descriptor_walk_files(task);
 	__u32 index;
 
-	if (!files || (files == w->files && !w->task) ||
+	if (!files || (files == w->walk.files && !w->walk.task) ||
 	    !watch_lookup(task_keys_read_cgroup(task), &index) || !watch_is_captured(index) ||
 	    !scope_allows_task(task))
 		return false;
-	enter_process(w, task, index, files);
-	return walk_process(w);
+	descriptor_walk_enter(&w->walk, task, files);
+	w->record.slot = index;
+	w->record.tgid = task->tgid;
+	BPF_CORE_READ_INTO(&w->record.comm, task, group_leader, comm);
+	return descriptor_walk_run(&w->walk, &w, walk_next);
 }
 
 /*
@@ -389,15 +311,15 @@ int sockets(struct bpf_iter__task *ctx)
 
 	if (!task || !c || !w)
 		return 0;
-	if (w->reading != ctx->meta->session_id)
+	if (w->walk.reading != ctx->meta->session_id)
 		return begin_reading(w, ctx->meta->session_id, READ_WORD(c->sockets));
 	if (!READ_WORD(c->sockets) || !READ_WORD(c->armed))
 		return 0;
-	if (w->work < SOCKET_STEP_WORK) {
-		w->work++;
+	if (w->walk.work < SOCKET_STEP_WORK) {
+		w->walk.work++;
 		if (!look_at_process(w, task))
 			return 0;
 	}
-	w->work = 0;
+	w->walk.work = 0;
 	return 1;
 }

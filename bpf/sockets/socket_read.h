@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel/kernel_socket.h"
+#include "bpf/sockets/socket_address.h"
 #include "shared/abi/abi.h"
 
 /* Length of one jiffy, the unit of the times in a TCP socket. The loader sets it. */
@@ -34,23 +35,6 @@ struct socket_ends {
 	__u16 local_port, peer_port;
 	__u8 family, pad[3];
 };
-
-/* Returns whether `address` is an IPv4-mapped IPv6 address: ::ffff:0:0/96. */
-static __always_inline bool socket_is_mapped(const __u8 address[16])
-{
-	const __u32 *words = (const __u32 *)address;
-
-	return !words[0] && !words[1] && words[2] == __builtin_bswap32(0xffff);
-}
-
-/* Converts an IPv4-mapped address to its IPv4 address in the first 4 bytes. */
-static __always_inline void socket_unmap(__u8 address[16])
-{
-	__u32 *words = (__u32 *)address;
-
-	words[0] = words[3];
-	words[2] = words[3] = 0;
-}
 
 /*
  * Sets the addresses and ports of both ends. The local port is from inet_sport, because skc_num is
