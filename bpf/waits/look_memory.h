@@ -107,7 +107,8 @@ struct looker {
 	__u64 user_stack;	/* its stack pointer in user mode */
 	__u64 stack, stack_end; /* its kernel stack, from its stack pointer on (look_timer.h) */
 	__u64 fetched[UNWIND_STACK_WORDS];
-	__u32 at; /* offset of the next user frame in `frames` */
+	struct end_key end; /* the key that look_seek.h adds to `ends` */
+	__u32 at;	    /* offset of the next user frame in `frames` */
 	__u32 pad;
 	struct look_record record;
 	__u8 frames[2 * LOOK_STACK_BYTES]; /* kernel frames, then user frames */

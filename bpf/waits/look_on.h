@@ -14,6 +14,7 @@
 #include <linux/futex.h>
 #include <linux/wait.h>
 
+#include "bpf/waits/look_child.h"
 #include "bpf/waits/look_epoll.h"
 #include "bpf/waits/look_lock.h"
 #include "bpf/waits/look_path.h"
@@ -206,6 +207,7 @@ static __always_inline void look_at_rare(struct look_on *on, __u8 what, __u64 ar
 	} else if (what == LOOK_ARGUMENT_CHILD_KIND) {
 		on->kind = LOOK_ON_CHILD;
 		on->number = argument == P_PID ? second : -1;
+		look_at_child();
 	} else if (what == LOOK_ARGUMENT_SEMAPHORES) {
 		on->kind = LOOK_ON_SEMAPHORES;
 		on->number = argument;
@@ -243,6 +245,7 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 	} else if (what == LOOK_ARGUMENT_CHILD) {
 		r->on.kind = LOOK_ON_CHILD;
 		r->on.number = argument;
+		look_at_child();
 	} else if (what == LOOK_ARGUMENT_DESCRIPTOR) {
 		look_at_descriptor(argument);
 		if (r->on.kind == LOOK_ON_EPOLL)

@@ -14,8 +14,9 @@
 #include "bpf/discovery/target_match.h"
 #include "bpf/maps/task_keys.h"
 #include "bpf/time/fault_entry.h"
-#include "bpf/time/task_halt.h"
+#include "bpf/waits/look_halt.h"
 #include "bpf/waits/look_on.h"
+#include "bpf/waits/look_seek.h"
 #include "bpf/waits/look_stack.h"
 #include "bpf/watch/scope.h"
 #include "bpf/watch/watch_lookup.h"
@@ -114,22 +115,6 @@ static __always_inline bool waits_for_reader(const struct task_struct *task)
 	return queued && queued == BPF_CORE_READ(reader, sched_info.last_arrival);
 }
 
-/* Returns the flag for a halt of the thread from outside, or 0. */
-static __always_inline __u32 read_halt(const struct task_struct *task, __u32 state)
-{
-	switch (task_halt(state, BPF_CORE_READ(task, jobctl),
-			  BPF_CORE_READ_BITFIELD_PROBED(task, frozen))) {
-	case ACCOUNT_TRACED:
-		return LOOK_TRACED;
-	case ACCOUNT_STOPPED:
-		return LOOK_STOPPED;
-	case ACCOUNT_FROZEN:
-		return LOOK_FROZEN;
-	default:
-		return 0;
-	}
-}
-
 /* Returns false for a thread that has ended; else sets its flags. */
 static __always_inline bool read_wait(struct look *l, const struct task_struct *task)
 {
@@ -141,7 +126,7 @@ static __always_inline bool read_wait(struct look *l, const struct task_struct *
 	state = BPF_CORE_READ(fields, __state);
 	if (bpf_core_field_exists(fields->psi_flags))
 		psi = BPF_CORE_READ(fields, psi_flags);
-	l->flags = state ? read_halt(task, state) : LOOK_RUNNABLE;
+	l->flags = state ? look_halt(task, state) : LOOK_RUNNABLE;
 	if (psi & TSK_IOWAIT)
 		l->flags |= LOOK_IO;
 	if (psi & TSK_MEMSTALL)
@@ -387,6 +372,8 @@ static __always_inline void tell_thread(struct seq_file *seq, struct looker *loo
 	looker->record.nice = read_nice(task);
 	fill_call(&looker->record, task);
 	look_at_mmap_lock(looker);
+	if (READ_WORD(c->seeks) && READ_WORD(c->look_mode) != LOOK_ALL)
+		look_seek();
 	fill_sample(l, &looker->record, task);
 	take_stacks(looker, task);
 	if (read_switches(task) != l->switches || is_running(task))

@@ -33,6 +33,7 @@ static const struct {
 	{ "neighbours", offsetof(struct pinned_maps, neighbours_fd) },
 	{ "neighbour_cpus", offsetof(struct pinned_maps, neighbour_cpus_fd) },
 	{ "asked", offsetof(struct pinned_maps, asked_fd) },
+	{ "ends", offsetof(struct pinned_maps, ends_fd) },
 	{ "rules_a", offsetof(struct pinned_maps, rules_fd[0]) },
 	{ "rules_b", offsetof(struct pinned_maps, rules_fd[1]) },
 	{ "cgroups_a", offsetof(struct pinned_maps, cgroups_fd[0]) },
@@ -70,6 +71,7 @@ static const struct {
 	{ "account_threads", offsetof(struct pinned_maps, account_threads_path) },
 	{ "lock_waits", offsetof(struct pinned_maps, lock_waits_path) },
 	{ "sockets", offsetof(struct pinned_maps, sockets_path) },
+	{ "other_ends", offsetof(struct pinned_maps, other_ends_path) },
 };
 
 /* The maps of pins.def, in the order of enum pinned_map. */
@@ -310,7 +312,7 @@ void pinned_maps_done(struct pinned_maps *pins)
 	pins->vmas_path = pins->vmas_pid_path = NULL;
 	pins->ranges_path = pins->ranges_pid_path = NULL;
 	pins->watch_tree_path = pins->looks_path = pins->account_threads_path = NULL;
-	pins->lock_waits_path = pins->sockets_path = NULL;
+	pins->lock_waits_path = pins->sockets_path = pins->other_ends_path = NULL;
 }
 
 int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,

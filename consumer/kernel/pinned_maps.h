@@ -24,7 +24,7 @@ struct pinned_maps {
 	struct control *control; /* mmapped, read-write */
 	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
 	int abi_fd, control_fd, slots_fd, counters_fd, broker_fd, totals_fd, watches_fd, targets_fd,
-		scope_fd, neighbours_fd, neighbour_cpus_fd, asked_fd;
+		scope_fd, neighbours_fd, neighbour_cpus_fd, asked_fd, ends_fd;
 	int unwind_pool_fd, unwind_process_fd; /* too large to stay mapped: see unwind_window.h */
 	int unwind_rules_fd, unwind_files_fd, unwind_claims_fd;
 	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */
@@ -38,7 +38,7 @@ struct pinned_maps {
 	char *tasks_path, *vmas_path, *vmas_pid_path, *ranges_path, *ranges_pid_path, *ksyms_path;
 	char *bpf_code_path;
 	char *watch_tree_path, *looks_path, *account_threads_path, *lock_waits_path;
-	char *sockets_path;
+	char *sockets_path, *other_ends_path;
 };
 
 /*

@@ -31,7 +31,7 @@ void wait_files_plain(const struct look_on *on, struct look_on *to)
 
 	memset(to->path, 0, sizeof(to->path));
 	memset(to->fs, 0, sizeof(to->fs));
-	memset(to->pad, 0, sizeof(to->pad));
+	to->pad = 0;
 	to->path_cut = 0;
 	to->path_head = to->point_bytes = 0;
 	to->path_end = to->deleted = 0;

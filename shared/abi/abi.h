@@ -117,6 +117,8 @@ struct control {
 	__u32 look_mode;  /* enum look_mode */
 	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
 	__u32 sockets;	  /* sessions with socket snapshots; 0: `sockets` forgets its state */
+	__u32 seeks;	  /* sessions that want the other ends of waits; 0: `ends` is emptied */
+	__u32 pad;
 	__u64 lost_lines, lost_bytes, lost_sessions; /* not written by a consumer at its end */
 	/* Elements in each table, and elements of no watch. Both sides count. */
 	__s32 used[TABLES_], unwatched[TABLES_];
@@ -139,14 +141,15 @@ enum slot_flag {
  * and `left_out`, which the kernel side writes, and `used`, in which both sides count.
  */
 struct slot {
-	__u32 state;	     /* enum slot_state */
-	__u32 flags;	     /* enum slot_flag */
-	__u32 epoch;	     /* grows when the slot is given to another watch; in every sample */
-	__u32 outer;	     /* slot of the next watch around this one, plus 1; 0: none */
-	__u64 session;	     /* id of the running session, 0: none; it outlives the consumer */
-	__u32 left_out;	     /* cgroups below the watch with ticks that do not reach it */
-	__u32 looked;	     /* 1: `looks` reports the watch's threads */
-	__u32 payer;	     /* slot with the `used` that counts for this one: one per owner */
+	__u32 state;	/* enum slot_state */
+	__u32 flags;	/* enum slot_flag */
+	__u32 epoch;	/* grows when the slot is given to another watch; in every sample */
+	__u32 outer;	/* slot of the next watch around this one, plus 1; 0: none */
+	__u64 session;	/* id of the running session, 0: none; it outlives the consumer */
+	__u32 left_out; /* cgroups below the watch with ticks that do not reach it */
+	__u32 looked;	/* 1: `looks` reports the watch's threads */
+	__u32 payer;	/* slot with the `used` that counts for this one: one per owner */
+	__u32 pad;
 	__s32 used[TABLES_]; /* elements of the owner in each table */
 };
 
@@ -461,6 +464,7 @@ struct asked_process {
 
 #include "shared/abi/account_abi.h"
 #include "shared/abi/block_abi.h"
+#include "shared/abi/end_abi.h"
 #include "shared/abi/lock_abi.h"
 #include "shared/abi/long_wait_abi.h"
 #include "shared/abi/look_abi.h"

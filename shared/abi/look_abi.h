@@ -174,7 +174,8 @@ struct look_on {
 	__u32 unix_opened; /* Unix sockets with LOOK_END_OPENED in the set */
 	/*
 	 * Unix socket: the process that opened the other end. Futex and locks of the kernel: the
-	 * thread that holds it; lock of a file: the process. 0: not known.
+	 * thread that holds it; lock of a file: the process. Child: the process, if the call allows
+	 * only one. Pipe, TCP and FUSE: the consumer adds the process (end_abi.h). 0: not known.
 	 */
 	__u32 peer_pid;
 	__u16 kinds[LOOK_MEMBERS_]; /* numbers of the items by kind */
@@ -192,7 +193,12 @@ struct look_on {
 	__u16 point_bytes; /* bytes of the path that are the mount point; 0: mounted at "/" */
 	__u8 path_end;	   /* enum look_path_end */
 	__u8 deleted;	   /* 1: the last name of the path was removed from the file */
-	__u8 pad[6];
+	/* One of LOOK_HALTED if peer_pid is halted. Only of a child, before the consumer adds it.
+	 */
+	__u16 peer_flags;
+	__u32 net;   /* the thread's network namespace, if the peer is a loopback address */
+	__u32 peers; /* processes at the other end, with peer_pid; the consumer sets it */
+	__u32 pad;
 	char fs[LOOK_FS_BYTES]; /* type of the file's file system */
 };
 

@@ -291,10 +291,15 @@ static void a_child_by_its_id(void **state)
 	c->which = P_PID;
 	on = look_at_wait(wait_by_id, c, LOOK_ON_CHILD);
 	assert_int_equal(on.number, c->pid);
+	assert_int_equal(on.peer_pid, c->pid);
+	assert_int_equal(on.peer_flags, 0);
+	assert_true(on.peer_comm[0]);
 	kill(c->pid, SIGKILL);
 	c->which = P_ALL;
 	on = look_at_wait(wait_by_id, c, LOOK_ON_CHILD);
 	assert_int_equal(on.number, -1);
+	/* The only child of the thread. */
+	assert_int_equal(on.peer_pid, c->pid);
 	kill(c->pid, SIGKILL);
 	munmap(c, sizeof(*c));
 }
