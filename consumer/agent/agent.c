@@ -112,7 +112,8 @@ static bool has_rest(const struct agent *a)
 	       process_scan_runs(&a->discovery) || path_wait_has_rest(&a->discovery) ||
 	       process_unwind_has_rest(&a->unwind) || looks_has_rest(&a->looks) ||
 	       sessions_preparing(&a->sessions) || accounts_hold_has_rest(&a->sessions.host) ||
-	       a->long_waits.elements || socket_passes_has_rest(&a->sockets);
+	       a->long_waits.elements || socket_passes_has_rest(&a->sockets) ||
+	       other_ends_has_rest(&a->other_ends);
 }
 
 static void continue_scan(struct agent *a)
@@ -165,6 +166,7 @@ void agent_drain(struct agent *a)
 		looks_record(&a->looks);
 	looks_step(&a->looks);
 	socket_passes_step(&a->sockets, turn_until_ns());
+	other_ends_step(&a->other_ends, turn_until_ns());
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
 	watches_note_counters(&a->watches);
@@ -486,6 +488,7 @@ void agent_stop(struct agent *a)
 		let_go(a);
 	looks_done(&a->looks);
 	socket_passes_done(&a->sockets);
+	other_ends_done(&a->other_ends);
 	wait_recorder_done(&a->waits);
 	path_wait_done(&a->discovery);
 	report_thread_stop(a->reporter, 5000);

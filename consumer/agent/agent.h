@@ -38,6 +38,7 @@
 #include "consumer/rules/shares.h"
 #include "consumer/sampling/drain.h"
 #include "consumer/sampling/looks.h"
+#include "consumer/sampling/other_ends.h"
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/sampling/wait_recorder.h"
@@ -93,6 +94,7 @@ struct agent {
 	struct drain drain;
 	struct looks looks;
 	struct socket_passes sockets;
+	struct other_ends other_ends;
 	struct wait_recorder waits;
 	struct broker_client *broker; /* the main thread's */
 	struct broker_client *files;  /* a second one, for threads that read processes' files */

@@ -52,6 +52,7 @@ static void wire_sessions(struct agent *a)
 		.looks = &a->looks,
 		.waits = &a->waits,
 		.sockets = &a->sockets,
+		.other_ends = &a->other_ends,
 	};
 
 	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
@@ -225,6 +226,7 @@ static void wire_processes(struct agent *a)
 	};
 	looks_init(&a->looks, &a->pins, &a->drain, a->options.looks_permille, &looks_calls, a);
 	socket_passes_init(&a->sockets, &a->pins);
+	other_ends_init(&a->other_ends, &a->pins);
 	wait_recorder_init(&a->waits, WAIT_RECORDER_BYTES);
 }
 

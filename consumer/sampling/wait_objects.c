@@ -17,6 +17,7 @@
 #include "shared/tools/macro.h"
 
 #define ADDRESS_BYTES (INET6_ADDRSTRLEN + 9) /* "[", "]:", port, NUL */
+#define PROCESS_BYTES 128		     /* see say_process */
 
 void wait_objects_init(struct wait_objects *o)
 {
@@ -98,6 +99,18 @@ bool wait_objects_is_full_pipe(const struct look_on *on)
 	return on->kind == LOOK_ON_PIPE && on->state;
 }
 
+bool wait_objects_has_process(const struct look_on *on)
+{
+	bool is_local = is_unix(on) || (is_set(on) && on->family == AF_UNIX);
+
+	return on->peer_pid && (on->peers || on->kind == LOOK_ON_CHILD || is_local);
+}
+
+bool wait_objects_is_held_up(const struct look_on *on)
+{
+	return wait_objects_is_full_pipe(on) || on->peer_flags;
+}
+
 bool wait_objects_is_idle_set(const struct look_on *on)
 {
 	return is_set(on) && !wait_objects_is_asked(on) && !on->cut && !on->unix_opened;
@@ -127,6 +140,7 @@ static struct look_on plain_set(const struct look_on *on)
 	n.family = on->family;
 	n.asked = n.family == AF_UNIX; /* without a port it is the only sign of a request */
 	n.protocol = on->protocol;
+	n.net = on->net;
 	n.peer_port = on->peer_port;
 	memcpy(n.peer, on->peer, sizeof(n.peer));
 	return n;
@@ -153,10 +167,13 @@ struct look_on wait_objects_plain(const struct look_on *on)
 	n.asked = is_internet(on) && on->asked;
 	n.end = 0;
 	memset(n.kinds, 0, sizeof(n.kinds));
-	if (!wait_objects_is_lock(on))
+	if (!wait_objects_is_lock(on) && on->kind != LOOK_ON_CHILD)
 		n.peer_pid = 0;
-	if (!n.peer_pid)
+	if (!n.peer_pid) {
 		memset(n.peer_comm, 0, sizeof(n.peer_comm));
+		n.peer_flags = 0;
+	}
+	n.peers = 0;
 	n.peer_comm[sizeof(n.peer_comm) - 1] = 0;
 	wait_files_plain(on, &n);
 	if (is_unix(on))
@@ -233,7 +250,8 @@ void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longes
 
 /*
  * Removes the holder of a lock that WAIT_OBJECTS_HOLDERS other threads have held: it goes from
- * thread to thread, and an object for each would leave no space for others.
+ * thread to thread, and an object for each would leave no space for others. So do the children of
+ * a thread that starts one after the other.
  */
 static void limit_holders(struct wait_objects *o, struct look_on *one)
 {
@@ -241,9 +259,13 @@ static void limit_holders(struct wait_objects *o, struct look_on *one)
 	uintptr_t holders;
 	uint64_t hash;
 
-	if (!wait_objects_is_lock(one) || !one->peer_pid || idmap_get(&o->by_hash, hash_of(one)))
+	if ((!wait_objects_is_lock(one) && one->kind != LOOK_ON_CHILD) || !one->peer_pid ||
+	    idmap_get(&o->by_hash, hash_of(one)))
 		return;
 	lock.peer_pid = 0;
+	lock.peer_flags = 0;
+	if (one->kind == LOOK_ON_CHILD)
+		lock.number = -1;
 	memset(lock.peer_comm, 0, sizeof(lock.peer_comm));
 	hash = hash_of(&lock);
 	holders = (uintptr_t)idmap_get(&o->holders, hash);
@@ -297,6 +319,59 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 		add_counts(&one, on);
 	o->items[o->count++] = one;
 	return (uint32_t)number;
+}
+
+/* Sets the key of a TCP connection from here. */
+static void make_tcp_key(const struct look_on *on, struct end_key *key)
+{
+	const struct in6_addr *v6 = (const struct in6_addr *)on->peer;
+
+	key->kind = END_TCP;
+	key->port = on->peer_port;
+	key->net = on->net;
+	key->family = AF_INET;
+	if (on->family == AF_INET) {
+		memcpy(key->address, on->peer, 4);
+	} else if (IN6_IS_ADDR_V4MAPPED(v6)) {
+		memcpy(key->address, on->peer + 12, 4);
+	} else {
+		key->family = AF_INET6;
+		memcpy(key->address, on->peer, 16);
+	}
+}
+
+bool wait_objects_end_key(const struct look_on *on, struct end_key *ret_key)
+{
+	*ret_key = (struct end_key){ 0 };
+	if (on->kind == LOOK_ON_PIPE) {
+		ret_key->kind = on->state ? END_READER : END_WRITER;
+		ret_key->inode = on->inode;
+		ret_key->device = on->device;
+	} else if (on->kind == LOOK_ON_FILE && strncmp(on->fs, "fuse", 4) == 0) {
+		ret_key->kind = END_FUSE;
+		ret_key->device = on->device;
+	} else if ((is_set(on) || on->kind == LOOK_ON_SOCKET) && on->protocol == IPPROTO_TCP &&
+		   on->peer_port && (on->family == AF_INET || on->family == AF_INET6)) {
+		make_tcp_key(on, ret_key);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+void wait_objects_set_end(struct wait_objects *o, uint32_t number,
+			  const struct end_process *process, uint32_t count)
+{
+	struct look_on *item = number && number <= o->count ? &o->items[number - 1] : NULL;
+
+	if (!item || wait_objects_is_lock(item) || !process->tgid)
+		return;
+	if (is_set(item)) /* of a unix socket in the set */
+		memset(item->path, 0, sizeof(item->path));
+	item->peer_pid = process->tgid;
+	item->peer_flags = process->flags;
+	item->peers = count;
+	memcpy(item->peer_comm, process->comm, sizeof(item->peer_comm) - 1);
 }
 
 const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number)
@@ -362,9 +437,43 @@ static int say_unix(const struct look_on *on, char *text, size_t space)
 			on->peer_comm, on->peer_comm[0] ? ")" : "");
 }
 
+/* Words for why the process at the other end does not run; NULL: it is not halted. */
+static const char *say_halt(const struct look_on *on)
+{
+	switch (on->peer_flags) {
+	case LOOK_STOPPED:
+		return "stopped by a signal";
+	case LOOK_TRACED:
+		return "stopped by a tracer";
+	case LOOK_FROZEN:
+		return "frozen";
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * Writes the process at the other end: `before` "postgres, process 12, stopped by a signal" and
+ * `after`; "" if it is not known.
+ */
+static void say_process(const struct look_on *on, const char *before, const char *after,
+			char text[PROCESS_BYTES])
+{
+	const char *halt = say_halt(on);
+	char more[32] = "";
+
+	*text = 0;
+	if (!on->peer_pid || (!on->peers && on->kind != LOOK_ON_CHILD))
+		return;
+	if (on->peers > 1)
+		snprintf(more, sizeof(more), " and %u more", on->peers - 1);
+	snprintf(text, PROCESS_BYTES, "%s%.*s, process %u%s%s%s%s", before, COMM_BYTES,
+		 on->peer_comm, on->peer_pid, more, halt ? ", " : "", halt ? halt : "", after);
+}
+
 int wait_objects_say_peer(const struct look_on *on, char *text, size_t space)
 {
-	char peer[ADDRESS_BYTES], others[32] = "";
+	char peer[ADDRESS_BYTES], others[32] = "", process[PROCESS_BYTES];
 
 	if (!wait_objects_is_asked(on))
 		return 0;
@@ -376,8 +485,9 @@ int wait_objects_say_peer(const struct look_on *on, char *text, size_t space)
 		return snprintf(text, space, "udp %s", peer);
 	if (on->others)
 		snprintf(others, sizeof(others), "; %u wait for others", on->others);
-	return snprintf(text, space, "%s (%u connection%s a thread, the longest for %llu ms%s)",
-			peer, on->asked, on->asked == 1 ? "" : "s",
+	say_process(on, "", "; ", process);
+	return snprintf(text, space, "%s (%s%u connection%s a thread, the longest for %llu ms%s)",
+			peer, process, on->asked, on->asked == 1 ? "" : "s",
 			(unsigned long long)(on->longest_ns / NSEC_PER_MSEC), others);
 }
 
@@ -392,16 +502,25 @@ static int say_holder(const struct look_on *on, char *text, size_t space)
 
 int wait_objects_say_object(const struct look_on *on, char *text, size_t space)
 {
-	char peer[ADDRESS_BYTES];
+	char peer[ADDRESS_BYTES], process[PROCESS_BYTES];
+	int n;
 
 	switch (on->kind) {
 	case LOOK_ON_FILE:
-		return wait_files_say(on, text, space);
+		say_process(on, ", served by ", "", process);
+		n = wait_files_say(on, text, space);
+		return n < 0 || (size_t)n >= space
+			       ? n
+			       : n + snprintf(text + n, space - (size_t)n, "%s", process);
+	case LOOK_ON_CHILD:
+		say_process(on, " for ", "", process);
+		return snprintf(text, space, "%s", process);
 	case LOOK_ON_MMAP_LOCK:
 		return snprintf(text, space,
 				" on the kernel's lock of its address space (mmap_lock)");
 	case LOOK_ON_PIPE:
-		return snprintf(text, space, " on a %spipe", on->state ? "full " : "");
+		say_process(on, on->state ? " that leads to " : " that comes from ", "", process);
+		return snprintf(text, space, " on a %spipe%s", on->state ? "full " : "", process);
 	case LOOK_ON_TRACER:
 		return snprintf(text, space, " by %s (process %d)", on->name, on->number);
 	case LOOK_ON_SOCKET:
@@ -412,8 +531,9 @@ int wait_objects_say_object(const struct look_on *on, char *text, size_t space)
 		if (!is_internet(on) || !on->peer_port ||
 		    !make_address(on, on->peer, on->peer_port, peer))
 			return snprintf(text, space, " on a socket");
-		return snprintf(text, space, " on %s to %s",
-				on->protocol == IPPROTO_UDP ? "udp" : "tcp", peer);
+		say_process(on, " (", ")", process);
+		return snprintf(text, space, " on %s to %s%s",
+				on->protocol == IPPROTO_UDP ? "udp" : "tcp", peer, process);
 	default:
 		return 0;
 	}
@@ -435,6 +555,22 @@ static void write_number(struct jsonw *w, const char *key, const char *name, uns
 	jsonw_string(w, key, name ? name : text);
 }
 
+/* Writes the process at the other end. */
+static void write_process(const struct look_on *on, struct jsonw *w)
+{
+	if (on->peer_pid)
+		jsonw_u64(w, "peer_pid", on->peer_pid);
+	if (on->peer_comm[0])
+		jsonw_string_n(w, "peer_comm", on->peer_comm, strnlen(on->peer_comm, COMM_BYTES));
+	if (on->peers > 1)
+		jsonw_u64(w, "peer_processes", on->peers);
+	if (say_halt(on))
+		jsonw_string(w, "peer_halt",
+			     on->peer_flags == LOOK_STOPPED  ? "stopped"
+			     : on->peer_flags == LOOK_TRACED ? "traced"
+							     : "frozen");
+}
+
 /*
  * Writes the known members of a unix socket: its own members, or those of the socket that its set
  * reported.
@@ -449,10 +585,7 @@ static void write_unix(const struct look_on *on, struct jsonw *w)
 		jsonw_string(w, "end", ends[on->end]);
 	if (on->path[0])
 		jsonw_string(w, "path", on->path);
-	if (on->peer_pid)
-		jsonw_u64(w, "peer_pid", on->peer_pid);
-	if (on->peer_comm[0])
-		jsonw_string_n(w, "peer_comm", on->peer_comm, strnlen(on->peer_comm, COMM_BYTES));
+	write_process(on, w);
 	if (on->unread)
 		jsonw_u64(w, "unread", on->unread);
 }
@@ -488,6 +621,7 @@ static void write_socket(const struct look_on *on, struct jsonw *w)
 		jsonw_string(w, "state", states[on->state]);
 	if (on->asked)
 		jsonw_u64(w, "longest_ms", on->longest_ns / NSEC_PER_MSEC);
+	write_process(on, w);
 }
 
 /* Writes the number of descriptors of a set by kind. */
@@ -561,6 +695,13 @@ static void write_members(const struct look_on *on, struct jsonw *w)
 	switch (on->kind) {
 	case LOOK_ON_FILE:
 		wait_files_write(on, w);
+		if (on->peers)
+			write_process(on, w);
+		break;
+	case LOOK_ON_PIPE:
+	case LOOK_ON_CHILD:
+		wait_numbers_write(on, w);
+		write_process(on, w);
 		break;
 	case LOOK_ON_SOCKET:
 		write_socket(on, w);

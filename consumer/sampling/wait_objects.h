@@ -57,6 +57,16 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on);
  */
 void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longest_ns);
 
+/*
+ * Sets *ret_key to the key of the other end of `on`. Returns false if `ends` has none: it is no
+ * pipe, connection from here, or file of FUSE.
+ */
+bool wait_objects_end_key(const struct look_on *on, struct end_key *ret_key);
+
+/* Sets the process at the other end of an object, one of `count`. */
+void wait_objects_set_end(struct wait_objects *o, uint32_t number,
+			  const struct end_process *process, uint32_t count);
+
 /* Returns the object with this number; NULL for 0. */
 const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number);
 
@@ -65,6 +75,15 @@ bool wait_objects_is_asked(const struct look_on *on);
 
 /* As wait_objects_is_asked, or a TCP connection opened from here with a question to its peer. */
 bool wait_objects_is_unanswered(const struct look_on *on);
+
+/* Returns whether the process at the other end of `on` is known: of a child, pipe or socket. */
+bool wait_objects_has_process(const struct look_on *on);
+
+/*
+ * Returns whether the other end of `on` holds the thread up, whatever it did before: a full pipe,
+ * or a process that is halted.
+ */
+bool wait_objects_is_held_up(const struct look_on *on);
 
 /* Returns whether `on` is a full pipe: the thread waits until the other end reads. */
 bool wait_objects_is_full_pipe(const struct look_on *on);

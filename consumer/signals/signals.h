@@ -56,6 +56,7 @@ struct signal_host {
 	struct looks *looks;
 	struct wait_recorder *waits; /* NULL: earlier waits were not recorded */
 	struct socket_passes *sockets;
+	struct other_ends *other_ends; /* NULL: they are not sought */
 };
 
 /* What a session captures; the session owns it. */

@@ -15,6 +15,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/sampling/looks.h"
+#include "consumer/sampling/other_ends.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/timeline.h"
@@ -61,6 +62,9 @@ struct offcpu {
 	uint64_t cut, as_before, cpu_ns, first_ns;
 	uint64_t free_ns;   /* part of cpu_ns outside of the budget: the first and the last pass */
 	uint64_t attempted; /* in the ledger, at the end of the last pass */
+	struct other_ends *ends;  /* borrowed while the session runs; NULL: it seeks none */
+	struct end_watcher named; /* of the pass over the other ends */
+	bool names;		  /* that pass has not ended */
 	struct look_coverage looks;
 };
 
@@ -394,6 +398,36 @@ static void note_skipped(struct offcpu *s, const struct look_pass *pass)
 	s->attempted += found;
 }
 
+static struct offcpu *offcpu_of_watcher(struct end_watcher *w)
+{
+	return (struct offcpu *)((char *)w - offsetof(struct offcpu, named));
+}
+
+static void name_ends(struct end_watcher *w, bool cut)
+{
+	struct offcpu *s = offcpu_of_watcher(w);
+
+	if (!cut)
+		other_ends_name(s->ends, &s->taken.objects);
+	s->names = false;
+}
+
+/* Seeks the processes at the other ends of the waits, if there are such waits. */
+static void seek_ends(struct offcpu *s)
+{
+	struct end_key key;
+	uint32_t i = 1;
+
+	while (i <= s->taken.objects.count &&
+	       !wait_objects_end_key(wait_objects_get(&s->taken.objects, i), &key))
+		i++;
+	if (!s->ends || i > s->taken.objects.count)
+		return;
+	s->named.passed = name_ends;
+	s->names = true;
+	other_ends_ask(s->ends, &s->named);
+}
+
 static void take_pass(struct signal *signal, const struct signal_target *target,
 		      const struct look_pass *pass)
 {
@@ -417,6 +451,8 @@ static void take_pass(struct signal *signal, const struct signal_target *target,
 		s->free_ns += pass->cpu_ns;
 	s->looks.longest_ns = MAX(s->looks.longest_ns, now_ns - MIN(now_ns, s->before_ns));
 	s->before_ns = now_ns;
+	if (pass->number == s->last_pass)
+		seek_ends(s);
 }
 
 static void begin_offcpu(struct signal *signal, const struct signal_host *host,
@@ -432,6 +468,9 @@ static void begin_offcpu(struct signal *signal, const struct signal_host *host,
 	s->held = true;
 	s->looks.permille = host->looks->permille;
 	s->before_ns = target->start_ns;
+	s->ends = host->other_ends;
+	if (s->ends)
+		other_ends_hold(s->ends);
 	s->first_pass = looks_hold(host->looks);
 	offcpu_before_begin(&s->before, host, target, &s->taken);
 }
@@ -452,7 +491,7 @@ static bool is_settled(const struct signal *signal)
 {
 	const struct offcpu *s = (const struct offcpu *)signal;
 
-	return !s->held || s->passed >= s->last_pass;
+	return !s->held || (s->passed >= s->last_pass && !s->names);
 }
 
 /*
@@ -494,8 +533,13 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 		return;
 	if (slot->epoch == target->epoch)
 		slot->looked = 0;
+	if (s->ends) {
+		other_ends_forget(s->ends, &s->named);
+		other_ends_drop(s->ends);
+	}
+	s->ends = NULL;
 	/* The last sampling pass did not end in time. */
-	if (!is_settled(signal))
+	if (s->passed < s->last_pass)
 		end_waits(s, target, &(struct look_pass){ .number = s->last_pass, .cut = true });
 	/* No pass was made at all. */
 	offcpu_before_passed(&s->before, true);

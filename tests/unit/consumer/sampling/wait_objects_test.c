@@ -438,6 +438,89 @@ static void test_kernel_locks(void **state)
 	assert_int_equal(wait_objects_state(WAIT_BLOCKED + WAIT_IO, &file), WAIT_BLOCKED + WAIT_IO);
 }
 
+/* The process at the other end: its key, and its words. */
+static void test_ends(void **state)
+{
+	const struct end_process reader = { .tgid = 12, .flags = LOOK_STOPPED, .comm = "logger" };
+	struct look_on on = { .kind = LOOK_ON_PIPE, .state = 1, .inode = 7, .device = 9 };
+	struct end_key key;
+	uint32_t number = wait_objects_add(&objects, &on);
+	char text[128];
+
+	assert_true(wait_objects_end_key(&on, &key));
+	assert_int_equal(key.kind, END_READER);
+	assert_int_equal(key.inode, 7);
+	assert_int_equal(key.device, 9);
+	on.state = 0;
+	assert_true(wait_objects_end_key(&on, &key));
+	assert_int_equal(key.kind, END_WRITER);
+	wait_objects_set_end(&objects, number, &reader, 3);
+	assert_true(wait_objects_say(wait_objects_get(&objects, number), text, sizeof(text)) > 0);
+	assert_string_equal(text, " on a full pipe that leads to logger, process 12 and 2 more, "
+				  "stopped by a signal");
+	assert_string_equal(
+		written(wait_objects_get(&objects, number)),
+		"\"on\":{\"what\":\"pipe\",\"inode\":7,\"full\":true,\"peer_pid\":12,"
+		"\"peer_comm\":\"logger\",\"peer_processes\":3,\"peer_halt\":\"stopped\"}");
+	assert_true(wait_objects_is_held_up(wait_objects_get(&objects, number)));
+	assert_true(wait_objects_has_process(wait_objects_get(&objects, number)));
+	on = tcp(40000, 5432);
+	on.family = AF_INET6;
+	memset(on.peer, 0, sizeof(on.peer));
+	memcpy(on.peer + 10, (const uint8_t[]){ 255, 255, 127, 0, 0, 1 }, 6);
+	on.net = 4026531840u;
+	assert_true(wait_objects_end_key(&on, &key));
+	assert_int_equal(key.kind, END_TCP);
+	assert_int_equal(key.family, AF_INET);
+	assert_memory_equal(key.address, ((const uint8_t[16]){ 127, 0, 0, 1 }), 16);
+	assert_int_equal(key.port, 5432);
+	assert_int_equal(key.net, 4026531840u);
+	on = (struct look_on){ .kind = LOOK_ON_FUTEX };
+	assert_false(wait_objects_end_key(&on, &key));
+}
+
+/* The process of the set's unix socket is not that of the TCP peer that it waits for. */
+static void test_ends_of_sets(void **state)
+{
+	const struct end_process server = { .tgid = 12, .comm = "postgres" };
+	struct look_on on = { .kind = LOOK_ON_EPOLL,
+			      .family = AF_INET,
+			      .protocol = IPPROTO_TCP,
+			      .peer = { 10, 0, 0, 5 },
+			      .peer_port = 5432,
+			      .asked = 2,
+			      .sockets = 2,
+			      .unix_opened = 1,
+			      .peer_pid = 99,
+			      .peer_comm = "logger",
+			      .path = "/run/log.sock" };
+	uint32_t number = wait_objects_add(&objects, &on);
+	char text[160];
+
+	wait_objects_say_peer(wait_objects_get(&objects, number), text, sizeof(text));
+	assert_string_equal(text, "10.0.0.5:5432 (2 connections a thread, the longest for 0 ms)");
+	wait_objects_set_end(&objects, number, &server, 1);
+	wait_objects_say_peer(wait_objects_get(&objects, number), text, sizeof(text));
+	assert_string_equal(text, "10.0.0.5:5432 (postgres, process 12; 2 connections a thread, "
+				  "the longest for 0 ms)");
+	assert_null(strstr(written(wait_objects_get(&objects, number)), "log"));
+}
+
+/* Children that one thread starts in turn are not an object each. */
+static void test_children(void **state)
+{
+	struct look_on on = { .kind = LOOK_ON_CHILD, .peer_comm = "job" };
+	char text[64];
+
+	for (int i = 1; i <= 100; i++) {
+		on.number = (int)(on.peer_pid = (uint32_t)i);
+		assert_true(wait_objects_add(&objects, &on));
+	}
+	assert_in_range(objects.count, 2, 2 * WAIT_OBJECTS_HOLDERS);
+	wait_objects_say(&objects.items[0], text, sizeof(text));
+	assert_string_equal(text, " for job, process 1");
+}
+
 UNIT_TESTS(wait_objects)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,6 +537,9 @@ UNIT_TESTS(wait_objects)
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernel_locks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ends_of_sets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_children, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
