@@ -268,7 +268,8 @@ static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 	ns += passes ? s->passed_ns[ACCOUNT_IO] : 0;
 	snprintf(e.value, sizeof(e.value), "%s", call_names_get(sum.most));
 	n = say_syncs(s, &sum, ns, says);
-	session_waits_place(&s->summary->waits, ACCOUNT_IO, says + n, sizeof(says) - (size_t)n);
+	session_waits_place(&s->summary->waits, ACCOUNT_IO, s->part_ns[ACCOUNT_IO], says + n,
+			    sizeof(says) - (size_t)n);
 	say_disk(s, says, true);
 	if (passes)
 		findings_search_say_passed(s, ACCOUNT_IO, says);

@@ -6,6 +6,7 @@
 
 #include "consumer/answer/chain_links.h"
 #include "consumer/answer/find_deadlock.h"
+#include "consumer/answer/follow_peers.h"
 #include "consumer/evidence/locks/lock_names.h"
 #include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/sampling/wait_kind.h"
@@ -79,10 +80,9 @@ static void find_lock(struct findings_search *s, const struct lock_waited *l, ui
 		snprintf(says + n, sizeof(says) - (size_t)n, "; %.*s %s it%s%.200s%s", COMM_BYTES,
 			 by->comm, patterns[l->pattern].did, fn ? " in " : "", fn ? fn : "",
 			 fn ? "()" : "");
-	findings_search_add_chain(
-		s, patterns[l->pattern].cause, l->total_ns, says, &e,
-		chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_LOCK, &wanted), 1,
-		"; meanwhile ");
+	follow_peers_add(s, patterns[l->pattern].cause, l->total_ns, says, &e,
+			 chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_LOCK, &wanted),
+			 1, "; meanwhile ", NULL);
 }
 
 void find_locks_pass(struct findings_search *s)
@@ -161,8 +161,8 @@ void find_locks(struct findings_search *s)
 		return;
 	}
 	findings_search_say_place(s, ACCOUNT_LOCK, "for locks", says);
-	findings_search_add_chain(
-		s, FINDING_LOCK_WAIT, left_ns, says, &e,
-		chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_LOCK, &wanted), 0, "; ");
+	follow_peers_add(s, FINDING_LOCK_WAIT, left_ns, says, &e,
+			 chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_LOCK, &wanted),
+			 0, "; ", NULL);
 	set_level(s, session_waits_top(&s->summary->waits, ACCOUNT_LOCK));
 }

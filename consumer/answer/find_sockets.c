@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/answer/chain_links.h"
+#include "consumer/answer/follow_peers.h"
 #include "consumer/evidence/sockets/session_sockets.h"
 #include "consumer/evidence/waits/session_waits.h"
 #include "consumer/signals/time_histogram.h"
@@ -234,6 +235,8 @@ void find_sockets_peer(struct findings_search *s)
 	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_SOCKET);
 	const struct chain *chain =
 		chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_SOCKET, NULL);
+	const struct session_wait *top = session_waits_top(&s->summary->waits, ACCOUNT_SOCKET);
+	const struct look_on *on = top ? top->on : NULL;
 	char says[FINDINGS_SAYS_BYTES];
 
 	if (slow.peer && all_ns) {
@@ -242,8 +245,8 @@ void find_sockets_peer(struct findings_search *s)
 		slow_ns = (uint64_t)((double)left_ns * (double)slow.ns / (double)all_ns);
 		findings_search_say_place(s, ACCOUNT_SOCKET, "for the other ends of sockets", says);
 		say_way(slow.peer, says);
-		findings_search_add_chain(s, FINDING_SLOW_PEER, slow_ns, says, &of_peer, chain, 1,
-					  "; meanwhile ");
+		follow_peers_add(s, FINDING_SLOW_PEER, slow_ns, says, &of_peer, chain, 1,
+				 "; meanwhile ", on);
 		left_ns -= MIN(left_ns, slow_ns);
 	}
 	most = find_most(s, peers, false, &all_ns);
@@ -253,8 +256,8 @@ void find_sockets_peer(struct findings_search *s)
 		if (has_round_trips(most.peer))
 			add_text(says, ": the way to it is not slow");
 	}
-	findings_search_add_chain(s, FINDING_PEER, left_ns, says, &e, chain, 1, "; meanwhile ");
-	if (!names_peer(session_waits_top(&s->summary->waits, ACCOUNT_SOCKET)))
+	follow_peers_add(s, FINDING_PEER, left_ns, says, &e, chain, 1, "; meanwhile ", on);
+	if (!names_peer(top))
 		findings_search_level(s, FINDING_PEER, FINDINGS_LIKELY,
 				      "the other end is not known");
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "consumer/answer/chain_links.h"
-#include "consumer/answer/session_chains.h"
 #include "consumer/answer/session_facts.h"
 #include "consumer/evidence/time/queue_waits.h"
 #include "consumer/sampling/wait_kind.h"
@@ -17,8 +16,9 @@ double findings_search_seconds(uint64_t ns)
 	return (double)ns / (double)NSEC_PER_SEC;
 }
 
-static void add_finding(struct findings_search *s, enum finding_cause cause, uint64_t ns,
-			const char *says, const struct finding_evidence *evidence, uint32_t chain)
+void findings_search_add_numbered(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+				  const char *says, const struct finding_evidence *evidence,
+				  uint32_t chain)
 {
 	struct finding f = { .cause = cause, .ns = ns, .evidence = *evidence, .chain = chain };
 
@@ -29,21 +29,7 @@ static void add_finding(struct findings_search *s, enum finding_cause cause, uin
 void findings_search_add(struct findings_search *s, enum finding_cause cause, uint64_t ns,
 			 const char *says, const struct finding_evidence *evidence)
 {
-	add_finding(s, cause, ns, says, evidence, 0);
-}
-
-void findings_search_add_chain(struct findings_search *s, enum finding_cause cause, uint64_t ns,
-			       char *says, const struct finding_evidence *evidence,
-			       const struct chain *c, uint32_t from, const char *leads)
-{
-	size_t n = strlen(says), more = strlen(leads);
-
-	if (c && c->count > from && n + more < FINDINGS_SAYS_BYTES) {
-		memcpy(says + n, leads, more + 1);
-		session_chains_say(c, from, s->names, s->session->disks, says + n + more,
-				   FINDINGS_SAYS_BYTES - n - more);
-	}
-	add_finding(s, cause, ns, says, evidence, c && c->count > from ? c->number : 0);
+	findings_search_add_numbered(s, cause, ns, says, evidence, 0);
 }
 
 void findings_search_level(struct findings_search *s, enum finding_cause cause,
@@ -99,7 +85,7 @@ void findings_search_say_place(const struct findings_search *s, enum account_par
 			 findings_search_seconds(s->part_ns[part]), what);
 
 	if (n > 0 && n < FINDINGS_SAYS_BYTES)
-		session_waits_place(&s->summary->waits, (uint8_t)part, says + n,
+		session_waits_place(&s->summary->waits, (uint8_t)part, s->part_ns[part], says + n,
 				    FINDINGS_SAYS_BYTES - (size_t)n);
 }
 

@@ -34,13 +34,10 @@ double findings_search_seconds(uint64_t ns);
 void findings_search_add(struct findings_search *s, enum finding_cause cause, uint64_t ns,
 			 const char *says, const struct finding_evidence *evidence);
 
-/*
- * Adds a finding as findings_search_add does, and appends to `says` (FINDINGS_SAYS_BYTES) the links
- * of `c` from number `from` on, after `leads`. `c` has the awaited threads; NULL: no chain.
- */
-void findings_search_add_chain(struct findings_search *s, enum finding_cause cause, uint64_t ns,
-			       char *says, const struct finding_evidence *evidence,
-			       const struct chain *c, uint32_t from, const char *leads);
+/* As findings_search_add; `chain`: number of the `chain` line with details, 0: none. */
+void findings_search_add_numbered(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+				  const char *says, const struct finding_evidence *evidence,
+				  uint32_t chain);
 
 /*
  * Sets the level of the finding of this cause, if there is one, and the reason, a literal: for a

@@ -15,6 +15,7 @@
 #include "consumer/answer/find_memory.h"
 #include "consumer/answer/find_pools.h"
 #include "consumer/answer/find_sockets.h"
+#include "consumer/answer/follow_peers.h"
 #include "consumer/answer/session_facts.h"
 #include "consumer/evidence/locks/lock_waits.h"
 #include "consumer/evidence/sockets/session_sockets.h"
@@ -61,6 +62,12 @@ static bool is_owed(const struct findings_search *s, const struct session_wait *
 	       row->on->longest_ns < recorded_ns;
 }
 
+/* Whether waits for children have no baseline: then only the activity of the children counts. */
+static bool is_by_structure(const struct findings_search *s)
+{
+	return !trigger_reason_is_stall(&s->session->reason) && !s->summary->waits.calm_ms;
+}
+
 /*
  * Returns how much longer than in the baseline threads waited in places of this state: only the
  * change distinguishes a wait from a lack of work. Without a baseline it returns all of the time.
@@ -71,15 +78,17 @@ static uint64_t grown_ns(const struct findings_search *s, uint8_t state)
 	bool asked = !trigger_reason_is_stall(&s->session->reason);
 	/* A request is late: the time before it is no baseline. */
 	bool late = asked && (state == ACCOUNT_LOCK || state == ACCOUNT_SOCKET);
+	const struct wait_place *place;
 	uint64_t ns = 0;
 
+	if (state == ACCOUNT_CHILD && is_by_structure(s))
+		return follow_peers_child(s, &place);
 	for (size_t i = 0; i < waits->count; i++) {
 		const struct session_wait *row = &waits->rows[i];
 
 		if (row->state == state && !row->idle && !row->condition)
 			ns += (late && !is_short(s, row)) || is_owed(s, row) ||
-					      (asked && row->on &&
-					       wait_objects_is_full_pipe(row->on))
+					      (asked && row->on && wait_objects_is_held_up(row->on))
 				      ? row->weight_ns
 				      : row->weight_ns - MIN(row->weight_ns, row->calm_ns);
 	}
@@ -281,6 +290,29 @@ static void find_queue(struct findings_search *s)
 
 /* ---- waits for others */
 
+/*
+ * Writes how long threads waited for a pipe or child, and where. Returns the awaited object, or
+ * NULL.
+ */
+static const struct look_on *say_behind(const struct findings_search *s, enum account_part part,
+					const char *what, char says[FINDINGS_SAYS_BYTES])
+{
+	const struct session_wait *top = session_waits_top(&s->summary->waits, (uint8_t)part);
+	const struct wait_place *place = NULL;
+	int n;
+
+	if (part == ACCOUNT_CHILD && is_by_structure(s))
+		follow_peers_child(s, &place);
+	if (!place) {
+		findings_search_say_place(s, part, what, says);
+		return top ? top->on : NULL;
+	}
+	n = snprintf(says, FINDINGS_SAYS_BYTES, "its threads waited %.1f s %s",
+		     findings_search_seconds(s->part_ns[part]), what);
+	wait_place_say(place, says + n, FINDINGS_SAYS_BYTES - (size_t)n);
+	return place->on;
+}
+
 /* Waits for data in pipes, and for processes to end. */
 static void find_behind(struct findings_search *s)
 {
@@ -293,13 +325,16 @@ static void find_behind(struct findings_search *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		const struct finding_evidence e = findings_search_evidence(s, kinds[i].part);
+		enum finding_cause cause = i ? FINDING_PROCESS : FINDING_PIPE;
 		char says[FINDINGS_SAYS_BYTES];
+		const struct look_on *on = say_behind(s, kinds[i].part, kinds[i].what, says);
 
-		findings_search_say_place(s, kinds[i].part, kinds[i].what, says);
-		findings_search_add_chain(
-			s, i ? FINDING_PROCESS : FINDING_PIPE, s->part_ns[kinds[i].part], says, &e,
-			chain_links_find(&s->summary->chains, kinds[i].state, NULL), 1,
-			"; in the meantime ");
+		follow_peers_add(s, cause, s->part_ns[kinds[i].part], says, &e,
+				 chain_links_find(&s->summary->chains, kinds[i].state, NULL), 1,
+				 "; in the meantime ", on);
+		if (on && wait_objects_has_process(on))
+			findings_search_level(s, cause, FINDINGS_CERTAIN,
+					      "the kernel names the other process");
 	}
 }
 

@@ -48,9 +48,17 @@ void text_report_waits_object(const struct json_node *on, const char *before, FI
 	const char *form = NULL;
 
 	if (json_node_get(on, "peer"))
-		form = is_socket ? "socket to {peer}" : "answers of {peer}";
+		form = is_socket ? "socket to {peer}[peer_comm? of {peer_comm} {peer_pid}]"
+				 : "answers of {peer}[peer_comm? of {peer_comm} {peer_pid}]";
+	else if (json_node_equals(what, "pipe"))
+		form = "[full=true?full ]pipe[peer_comm?[full=true? to][!full=true? from] "
+		       "{peer_comm} {peer_pid}]";
+	else if (json_node_equals(what, "child") && json_node_get(on, "peer_comm"))
+		form = "{peer_comm} {peer_pid}";
 	else if (json_node_equals(what, "file"))
-		form = path || json_node_get(on, "name") ? "file {path|name}" : "-";
+		form = path || json_node_get(on, "name")
+			       ? "file {path|name}[peer_comm? of {peer_comm} {peer_pid}]"
+			       : "-";
 	else if (path && (is_socket || json_node_get(on, "asked")))
 		form = is_socket ? "unix socket {path}" : "answers of the unix socket {path}";
 	else if (json_node_equals(what, "poll") || json_node_equals(what, "select"))

@@ -135,9 +135,11 @@ static void find_frames(const struct stack *stack, const struct named_frame *fra
 	own = find_own(stack, frames, n);
 	if (place < n)
 		w->frame = &frames[place];
-	else if (stack->kernel_frames < n)
-		w->frame = own ? own : &frames[stack->kernel_frames];
-	else if (n)
+	else if (own)
+		w->frame = own;
+	else if (stack->kernel_frames < n && !frames[stack->kernel_frames].entry)
+		w->frame = &frames[stack->kernel_frames];
+	else if (n && !frames[0].entry)
 		w->frame = &frames[0];
 }
 

@@ -421,12 +421,16 @@ const struct session_wait *session_waits_top(const struct session_waits *s, uint
 	return find_top_row(s, is_wait_of, state);
 }
 
-int session_waits_place(const struct session_waits *s, uint8_t state, char *text, size_t space)
+int session_waits_place(const struct session_waits *s, uint8_t state, uint64_t of_ns, char *text,
+			size_t space)
 {
 	const struct session_wait *top = session_waits_top(s, state);
-	uint64_t of_ns = top ? MAX(s->state_ns[state], top->weight_ns) : 0;
-	uint64_t pct = of_ns ? top->weight_ns * 100 / of_ns : 0;
+	uint64_t pct = 0;
 	int n;
+
+	of_ns = MIN(of_ns, s->state_ns[state]);
+	if (top && top->weight_ns)
+		pct = top->weight_ns * 100 / MAX(of_ns, top->weight_ns);
 
 	if (!pct)
 		return 0;

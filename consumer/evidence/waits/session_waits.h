@@ -130,10 +130,12 @@ const struct session_wait *session_waits_top(const struct session_waits *s, uint
 
 /*
  * Writes ", 80 % of it in write_journal (called by commit) on the file wal.1", or "for answers of
- * 10.0.0.7:8080 (12 connections, ...) in ...", for the row in `state` that grew most. Returns the
- * length; 0 if there is none.
+ * 10.0.0.7:8080 (12 connections, ...) in ...", for the row in `state` that grew most; the share is
+ * that of of_ns, or of all waits in `state` if these are less. Returns the length; 0 if there is
+ * none.
  */
-int session_waits_place(const struct session_waits *s, uint8_t state, char *text, size_t space);
+int session_waits_place(const struct session_waits *s, uint8_t state, uint64_t of_ns, char *text,
+			size_t space);
 
 /*
  * Writes `waits`: the heaviest rows, then rows on condition variables, then rows that wait for
