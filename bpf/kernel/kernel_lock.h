@@ -41,6 +41,7 @@ struct file_lock_core {
 	struct list_head flc_list;
 	struct list_head flc_blocked_requests;
 	int flc_pid;
+	struct file *flc_file; /* the lock was taken through it */
 };
 
 /* Before 6.9. */
@@ -48,6 +49,7 @@ struct file_lock___whole {
 	struct list_head fl_list;
 	struct list_head fl_blocked_requests;
 	unsigned int fl_pid;
+	struct file *fl_file;
 };
 
 struct file_lock_context {

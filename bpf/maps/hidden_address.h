@@ -14,7 +14,7 @@
 #include <bpf/bpf_helpers.h>
 
 /* The loader sets it. */
-const volatile __u64 address_secret[2] = {};
+const volatile __u64 address_secret[2] __weak = {};
 
 #define HIDDEN_ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
 

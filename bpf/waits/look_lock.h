@@ -19,6 +19,7 @@
 #include <linux/futex.h>
 
 #include "bpf/kernel/kernel_lock.h"
+#include "bpf/maps/hidden_address.h"
 #include "bpf/waits/look_thread.h"
 #include "bpf/watch/scope.h"
 
@@ -150,6 +151,7 @@ __noinline int look_at_lock(__u64 address, __u32 operation, __u32 expected)
 struct lock_walk {
 	__u64 at, head; /* struct list_head */
 	__u64 task;	/* the waiter that is looked for */
+	__u64 file;	/* of that lock */
 	__u32 pid;	/* holder of a file lock for which threads wait; 0: none */
 	__u32 found;	/* 1: the waiter; of a file: number of locks for which threads wait */
 	__u32 whole;	/* 1: the list was walked to its end */
@@ -227,7 +229,7 @@ static __always_inline void look_at_mmap_lock(struct looker *l)
 static long compare_file_lock(__u32 i, void *context)
 {
 	struct lock_walk *w = context;
-	__u64 blocked, next = 0;
+	__u64 blocked, file, next = 0;
 	__u32 pid;
 
 	w->whole = w->at == w->head;
@@ -241,6 +243,7 @@ static long compare_file_lock(__u32 i, void *context)
 		blocked = (__u64)lock +
 			  bpf_core_field_offset(struct file_lock_core, flc_blocked_requests);
 		pid = BPF_CORE_READ(lock, flc_pid);
+		file = (__u64)BPF_CORE_READ(lock, flc_file);
 	} else {
 		const struct file_lock___whole *lock =
 			(const void *)(w->at -
@@ -249,10 +252,12 @@ static long compare_file_lock(__u32 i, void *context)
 		blocked = (__u64)lock +
 			  bpf_core_field_offset(struct file_lock___whole, fl_blocked_requests);
 		pid = BPF_CORE_READ(lock, fl_pid);
+		file = (__u64)BPF_CORE_READ(lock, fl_file);
 	}
 	bpf_probe_read_kernel(&next, sizeof(next), (const void *)blocked);
 	if (next && next != blocked) {
 		w->pid = pid;
+		w->file = file;
 		w->found++;
 	}
 	bpf_probe_read_kernel(&w->at, sizeof(w->at), (const void *)w->at);
@@ -288,8 +293,15 @@ __noinline int look_at_file_lock(__u64 file, __u32 call)
 	if (w.at != first || !w.found)
 		return 0;
 	l->record.on.state = LOOK_LOCK_FILE;
-	/* A lock of an open file description (fcntl, OFD) has no process. */
-	if (w.found > 1 || !w.whole || (__s32)w.pid <= 0)
+	if (w.found > 1 || !w.whole)
+		return 0;
+	/*
+	 * These locks belong to an open file, which other processes may have inherited: the process
+	 * that took the lock may have ended (look_seek.h).
+	 */
+	if (call == CALL_FLOCK || (__s32)w.pid < 0)
+		l->record.on.address = hidden_address(w.file);
+	if ((__s32)w.pid <= 0)
 		return 0;
 	owner = find_task(l, 0, w.pid, PID_OF_PROCESS);
 	if (owner && may_name(l, owner))

@@ -88,6 +88,13 @@ __noinline int look_seek(void)
 		look_seek_tcp(l);
 		return 0;
 	}
+	if (on->kind == LOOK_ON_FILE && on->state == LOOK_LOCK_FILE) {
+		l->end.kind = END_LOCK;
+		l->end.inode = on->address;
+		if (on->address)
+			look_seek_key();
+		return 0;
+	}
 	if (on->kind != LOOK_ON_PIPE &&
 	    (on->kind != LOOK_ON_FILE || *(const __u32 *)on->fs != FUSE_WORD))
 		return 0;

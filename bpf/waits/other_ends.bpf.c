@@ -11,6 +11,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/maps/hidden_address.h"
 #include "bpf/sockets/descriptor_walk.h"
 #include "bpf/sockets/socket_read.h"
 #include "bpf/waits/ends.h"
@@ -140,6 +141,14 @@ static __always_inline void look_at_fuse(struct end_walk *w, const struct file *
 		add_process(w, 0);
 }
 
+static __always_inline void look_at_lock(struct end_walk *w, const struct file *file)
+{
+	forget_key(w);
+	w->key.kind = END_LOCK;
+	w->key.inode = hidden_address((__u64)file);
+	add_process(w, 0);
+}
+
 /*
  * Examines the file of descriptor `fd` of the walked process. A global function: the verifier
  * checks it once, and not in each walk.
@@ -161,6 +170,8 @@ __noinline int end_at(__u32 fd)
 		look_at_pipe(w, file, inode);
 	else if (mode == S_IFSOCK)
 		look_at_socket(w, file);
+	else if (mode == S_IFREG || mode == S_IFDIR)
+		look_at_lock(w, file);
 	else if (mode == S_IFCHR && BPF_CORE_READ(device, i_rdev) == FUSE_DEVICE)
 		look_at_fuse(w, file);
 	return 0;

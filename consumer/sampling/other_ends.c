@@ -134,15 +134,22 @@ bool other_ends_has_rest(const struct other_ends *e)
 	return e->fd >= 0 || e->watchers;
 }
 
-/* Returns the process that is named for the element: one with a connection before listeners. */
-static const struct end_process *choose_process(const struct end_value *value)
+/*
+ * Returns the process that is named for the element: `known`, which the kernel names, if it is one
+ * of them; else one with a connection before listeners.
+ */
+static const struct end_process *choose_process(const struct end_value *value, uint32_t known)
 {
-	uint32_t count = MIN(value->count, (uint32_t)END_PROCESSES);
+	uint32_t count = MIN(value->count, (uint32_t)END_PROCESSES), chosen = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (!value->processes[i].listens)
+		if (value->processes[i].tgid == known)
 			return &value->processes[i];
-	return count ? &value->processes[0] : NULL;
+	while (chosen + 1 < count && value->processes[chosen].listens)
+		chosen++;
+	if (count && value->processes[chosen].listens)
+		chosen = 0;
+	return count ? &value->processes[chosen] : NULL;
 }
 
 /* Sets the process of the object with this number. Returns false if the key has none. */
@@ -154,7 +161,7 @@ static bool name_end(const struct other_ends *e, struct wait_objects *objects, u
 
 	if (bpf_map_lookup_elem(e->pins->ends_fd, key, &value) < 0)
 		return false;
-	process = choose_process(&value);
+	process = choose_process(&value, wait_objects_get(objects, number)->peer_pid);
 	if (!process)
 		return false;
 	wait_objects_set_end(objects, number, process, value.count);

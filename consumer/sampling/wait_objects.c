@@ -347,6 +347,10 @@ bool wait_objects_end_key(const struct look_on *on, struct end_key *ret_key)
 		ret_key->kind = on->state ? END_READER : END_WRITER;
 		ret_key->inode = on->inode;
 		ret_key->device = on->device;
+	} else if (on->kind == LOOK_ON_FILE && on->state == LOOK_LOCK_FILE) {
+		ret_key->kind = END_LOCK;
+		ret_key->inode = on->address;
+		return on->address;
 	} else if (on->kind == LOOK_ON_FILE && strncmp(on->fs, "fuse", 4) == 0) {
 		ret_key->kind = END_FUSE;
 		ret_key->device = on->device;
@@ -364,7 +368,7 @@ void wait_objects_set_end(struct wait_objects *o, uint32_t number,
 {
 	struct look_on *item = number && number <= o->count ? &o->items[number - 1] : NULL;
 
-	if (!item || wait_objects_is_lock(item) || !process->tgid)
+	if (!item || !process->tgid || (wait_objects_is_lock(item) && !item->address))
 		return;
 	if (is_set(item)) /* of a unix socket in the set */
 		memset(item->path, 0, sizeof(item->path));
@@ -507,7 +511,9 @@ int wait_objects_say_object(const struct look_on *on, char *text, size_t space)
 
 	switch (on->kind) {
 	case LOOK_ON_FILE:
-		say_process(on, ", served by ", "", process);
+		*process = 0;
+		if (!wait_objects_is_lock(on))
+			say_process(on, ", served by ", "", process);
 		n = wait_files_say(on, text, space);
 		return n < 0 || (size_t)n >= space
 			       ? n
@@ -695,7 +701,7 @@ static void write_members(const struct look_on *on, struct jsonw *w)
 	switch (on->kind) {
 	case LOOK_ON_FILE:
 		wait_files_write(on, w);
-		if (on->peers)
+		if (on->peers && !wait_objects_is_lock(on))
 			write_process(on, w);
 		break;
 	case LOOK_ON_PIPE:

@@ -19,6 +19,7 @@ enum end_kind {
 	/* Listens on the port of all addresses of the namespace: the key has no address. */
 	END_TCP_ANY,
 	END_FUSE, /* serves the file system */
+	END_LOCK, /* has the open file that holds the lock */
 	END_KINDS_
 };
 
@@ -27,7 +28,7 @@ enum end_kind {
  * `looks` makes the elements; the consumer only reads them.
  */
 struct end_key {
-	__u64 inode;	  /* of the pipe */
+	__u64 inode;	  /* of the pipe; of a lock, the hidden address of its open file */
 	__u32 device;	  /* of the pipe's or FUSE's file system: kernel's dev_t */
 	__u32 net;	  /* number of the network namespace, for loopback addresses and ANY */
 	__u8 address[16]; /* 4 bytes of AF_INET, 16 of AF_INET6 */

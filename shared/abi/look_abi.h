@@ -133,10 +133,14 @@ enum look_path_end {
 
 /* The object that a thread waits on. Members that the kind does not have are 0. */
 struct look_on {
-	__u64 address; /* of the futex, in the process's memory */
-	__u64 inode;   /* of the descriptor's file */
-	__u32 device;  /* kernel's dev_t */
-	__u32 kind;    /* enum look_on_kind */
+	/*
+	 * Of the futex, in the process's memory; of a file's lock that belongs to an open file: the
+	 * hidden address (hidden_address.h) of that file.
+	 */
+	__u64 address;
+	__u64 inode;  /* of the descriptor's file */
+	__u32 device; /* kernel's dev_t */
+	__u32 kind;   /* enum look_on_kind */
 	/*
 	 * Number of the descriptor, first argument of wait4(2), clock, id of a semaphore set, or
 	 * operation of futex(2).

@@ -479,6 +479,32 @@ static void test_ends(void **state)
 	assert_false(wait_objects_end_key(&on, &key));
 }
 
+/* A lock of flock(2) belongs to an open file; one of fcntl(2) to the process that is named. */
+static void test_lock_ends(void **state)
+{
+	const struct end_process heir = { .tgid = 12, .comm = "sleep" };
+	struct look_on on = {
+		.kind = LOOK_ON_FILE, .state = LOOK_LOCK_FILE, .name = "job.lock", .address = 4711
+	};
+	uint32_t number = wait_objects_add(&objects, &on);
+	struct end_key key;
+	char text[128];
+
+	assert_true(wait_objects_end_key(&on, &key));
+	assert_int_equal(key.kind, END_LOCK);
+	assert_int_equal(key.inode, 4711);
+	wait_objects_set_end(&objects, number, &heir, 1);
+	wait_objects_say(wait_objects_get(&objects, number), text, sizeof(text));
+	assert_string_equal(text, " on the file job.lock held by sleep (process 12)");
+	assert_null(strstr(written(wait_objects_get(&objects, number)), "peer_pid"));
+	on.address = 0;
+	assert_false(wait_objects_end_key(&on, &key));
+	on.peer_pid = 7;
+	number = wait_objects_add(&objects, &on);
+	wait_objects_set_end(&objects, number, &heir, 1);
+	assert_int_equal(wait_objects_get(&objects, number)->peer_pid, 7);
+}
+
 /* The process of the set's unix socket is not that of the TCP peer that it waits for. */
 static void test_ends_of_sets(void **state)
 {
@@ -539,6 +565,7 @@ UNIT_TESTS(wait_objects)
 		cmocka_unit_test_setup_teardown(test_kernel_locks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends_of_sets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lock_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_children, setup, teardown),
 	};
 
