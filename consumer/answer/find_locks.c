@@ -145,7 +145,9 @@ void find_locks(struct findings_search *s)
 	const struct lock_waits *locks = locks_of(s->session);
 	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_LOCK);
 	const struct chains_wanted wanted = { has_no_pattern, locks };
+	const struct session_wait *top = session_waits_top(&s->summary->waits, ACCOUNT_LOCK);
 	uint64_t left_ns = s->part_ns[ACCOUNT_LOCK];
+	const struct chain *chain;
 	char says[FINDINGS_SAYS_BYTES];
 
 	for (size_t i = 0; locks && i < locks->count; i++)
@@ -160,9 +162,12 @@ void find_locks(struct findings_search *s)
 		find_other_locks(s, left_ns, &e);
 		return;
 	}
+	chain = chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_LOCK, &wanted);
+	/* Its first link alone would repeat the sentence. */
+	if (chain && chain->count < 2)
+		chain = NULL;
 	findings_search_say_place(s, ACCOUNT_LOCK, "for locks", says);
-	follow_peers_add(s, FINDING_LOCK_WAIT, left_ns, says, &e,
-			 chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_LOCK, &wanted),
-			 0, "; ", NULL);
-	set_level(s, session_waits_top(&s->summary->waits, ACCOUNT_LOCK));
+	follow_peers_add(s, FINDING_LOCK_WAIT, left_ns, says, &e, chain, 0, "; ",
+			 top ? top->on : NULL);
+	set_level(s, top);
 }

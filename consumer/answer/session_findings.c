@@ -28,6 +28,11 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
+static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
+{
+	return of_ns ? part_ns * 100 / of_ns : 0;
+}
+
 /*
  * Whether threads wait often and briefly on the row's lock: pools of a runtime without condition
  * variables hand over their work this way.
@@ -242,6 +247,18 @@ static uint64_t find_neighbour(struct findings_search *s, const struct queue_wai
 	return ns;
 }
 
+/* Appends the function with much of the CPU time of the service. */
+static void say_busiest(const struct findings_search *s, char says[FINDINGS_SAYS_BYTES])
+{
+	const struct tally_row *top = session_digest_top(s->summary);
+	uint64_t pct = top ? share_pct(top->weight, s->summary->functions.total) : 0;
+	size_t n = strlen(says);
+
+	if (top && top->name && !session_digest_is_few(s->summary) && pct >= THRESHOLD_GREW_PCT)
+		snprintf(says + n, FINDINGS_SAYS_BYTES - n,
+			 "; %" PRIu64 " %% of its CPU time was in %.250s", pct, top->name);
+}
+
 /*
  * Threads of this very cgroup had the CPUs. If the session covers only some of its processes, these
  * threads need not be the session's own: the kernel side counts by cgroup.
@@ -259,6 +276,8 @@ static void find_demand(struct findings_search *s, const struct queue_waits *q, 
 			 alone ? "" : ", its own or those of other processes");
 	snprintf(says, sizeof(says), "its threads waited %.1f s for CPUs that %s",
 		 findings_search_seconds(left_ns), whose);
+	if (own)
+		say_busiest(s, says);
 	add_queue(s, alone ? FINDING_CPU_NEIGHBOUR : FINDING_CPU_DEMAND, left_ns, says, &e);
 }
 
@@ -379,11 +398,6 @@ static void find_halts(struct findings_search *s)
 }
 
 /* ---- CPU time */
-
-static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
-{
-	return of_ns ? part_ns * 100 / of_ns : 0;
-}
 
 /*
  * Returns the garbage collection time if it is much of the CPU time, and twice its share in the

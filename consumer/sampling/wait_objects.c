@@ -99,11 +99,18 @@ bool wait_objects_is_full_pipe(const struct look_on *on)
 	return on->kind == LOOK_ON_PIPE && on->state;
 }
 
+/* Whether `on` is a lock of a file: its holder is a process, not a thread. */
+static bool is_file_lock(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_FILE && on->state == LOOK_LOCK_FILE;
+}
+
 bool wait_objects_has_process(const struct look_on *on)
 {
 	bool is_local = is_unix(on) || (is_set(on) && on->family == AF_UNIX);
 
-	return on->peer_pid && (on->peers || on->kind == LOOK_ON_CHILD || is_local);
+	return on->peer_pid &&
+	       (on->peers || on->kind == LOOK_ON_CHILD || is_local || is_file_lock(on));
 }
 
 bool wait_objects_is_held_up(const struct look_on *on)
@@ -347,7 +354,7 @@ bool wait_objects_end_key(const struct look_on *on, struct end_key *ret_key)
 		ret_key->kind = on->state ? END_READER : END_WRITER;
 		ret_key->inode = on->inode;
 		ret_key->device = on->device;
-	} else if (on->kind == LOOK_ON_FILE && on->state == LOOK_LOCK_FILE) {
+	} else if (is_file_lock(on)) {
 		ret_key->kind = END_LOCK;
 		ret_key->inode = on->address;
 		return on->address;

@@ -76,7 +76,10 @@ bool wait_objects_is_asked(const struct look_on *on);
 /* As wait_objects_is_asked, or a TCP connection opened from here with a question to its peer. */
 bool wait_objects_is_unanswered(const struct look_on *on);
 
-/* Returns whether the process at the other end of `on` is known: of a child, pipe or socket. */
+/*
+ * Returns whether the process at the other end of `on` is known: of a child, a pipe, a socket or a
+ * lock of a file.
+ */
 bool wait_objects_has_process(const struct look_on *on);
 
 /*
