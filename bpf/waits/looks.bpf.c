@@ -18,6 +18,7 @@
 #include "bpf/waits/look_on.h"
 #include "bpf/waits/look_seek.h"
 #include "bpf/waits/look_stack.h"
+#include "bpf/waits/stops.h"
 #include "bpf/watch/scope.h"
 #include "bpf/watch/watch_lookup.h"
 
@@ -229,6 +230,18 @@ static __always_inline void look_at_tracer(struct look_on *on, const struct task
 	BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])on->name, task, parent, group_leader, comm);
 }
 
+/* Sets the process that sent the signal which stopped the thread, if it is known. */
+static __always_inline void look_at_sender(struct look_on *on, struct task_struct *task)
+{
+	const struct stop *stop = bpf_task_storage_get(&stops, task->group_leader, 0, 0);
+
+	if (!stop || !READ_WORD(stop->tgid))
+		return;
+	on->kind = LOOK_ON_SENDER;
+	on->number = READ_WORD(stop->tgid);
+	__builtin_memcpy(on->name, stop->comm, COMM_BYTES);
+}
+
 /* Sets the flag of a thread that is in a page fault and is not exiting. */
 static __always_inline void note_fault(struct look_record *r, const struct task_struct *task,
 				       const struct pt_regs *regs)
@@ -266,6 +279,8 @@ static __always_inline void fill_call(struct look_record *r, struct task_struct 
 		return;
 	if (r->head.flags & LOOK_TRACED)
 		look_at_tracer(&r->on, task);
+	if (r->head.flags & LOOK_STOPPED)
+		look_at_sender(&r->on, task);
 	if (r->head.flags & LOOK_HALTED)
 		return;
 #if defined(__TARGET_ARCH_x86)

@@ -357,13 +357,14 @@ static void find_behind(struct findings_search *s)
 	}
 }
 
-/* Writes which process stopped most of the traced threads. */
-static void say_tracer(const struct session_waits *waits, char *text, size_t space)
+/* Writes which process stopped most of the threads in this state, if it is known. */
+static void say_stopper(const struct session_waits *waits, enum account_part state, char *text,
+			size_t space)
 {
 	const struct session_wait *most = NULL;
 
 	for (size_t i = 0; i < waits->count; i++)
-		if (waits->rows[i].state == ACCOUNT_TRACED && waits->rows[i].on &&
+		if (waits->rows[i].state == state && waits->rows[i].on &&
 		    (!most || waits->rows[i].weight_ns > most->weight_ns))
 			most = &waits->rows[i];
 	if (most)
@@ -391,8 +392,7 @@ static void find_halts(struct findings_search *s)
 		int n = snprintf(says, sizeof(says), "its threads were %s for %.1f s",
 				 halts[i].what, findings_search_seconds(ns));
 
-		if (halts[i].part == ACCOUNT_TRACED)
-			say_tracer(&s->summary->waits, says + n, sizeof(says) - (size_t)n);
+		say_stopper(&s->summary->waits, halts[i].part, says + n, sizeof(says) - (size_t)n);
 		findings_search_add(s, halts[i].cause, ns, says, &e);
 	}
 }

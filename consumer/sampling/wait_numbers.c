@@ -62,6 +62,7 @@ void wait_numbers_write(const struct look_on *on, struct jsonw *w)
 			jsonw_u64(w, "pid", (uint64_t)on->number);
 		break;
 	case LOOK_ON_TRACER:
+	case LOOK_ON_SENDER:
 		jsonw_string(w, "name", on->name);
 		jsonw_u64(w, "pid", (uint64_t)on->number);
 		break;

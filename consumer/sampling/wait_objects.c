@@ -187,7 +187,7 @@ struct look_on wait_objects_plain(const struct look_on *on)
 		copy_unix(&n, on);
 	n.name[sizeof(n.name) - 1] = 0;
 	if (n.kind != LOOK_ON_CHILD && n.kind != LOOK_ON_SEMAPHORES && n.kind != LOOK_ON_FUTEX &&
-	    n.kind != LOOK_ON_TRACER)
+	    n.kind != LOOK_ON_TRACER && n.kind != LOOK_ON_SENDER)
 		n.number = 0;
 	if (n.kind != LOOK_ON_SOCKET)
 		return n;
@@ -536,6 +536,8 @@ int wait_objects_say_object(const struct look_on *on, char *text, size_t space)
 		return snprintf(text, space, " on a %spipe%s", on->state ? "full " : "", process);
 	case LOOK_ON_TRACER:
 		return snprintf(text, space, " by %s (process %d)", on->name, on->number);
+	case LOOK_ON_SENDER:
+		return snprintf(text, space, ", sent by %s (process %d)", on->name, on->number);
 	case LOOK_ON_SOCKET:
 		if (is_unix(on) && space > sizeof(" on "))
 			return snprintf(text, space, " on ") + say_unix(on, text + 4, space - 4);
@@ -745,6 +747,7 @@ void wait_objects_write(const struct look_on *on, struct jsonw *w)
 		[LOOK_ON_SEMAPHORES] = "semaphores",
 		[LOOK_ON_TRACER] = "tracer",
 		[LOOK_ON_MMAP_LOCK] = "mmap_lock",
+		[LOOK_ON_SENDER] = "sender",
 	};
 	_Static_assert(ARRAY_SIZE(kinds) == LOOK_ON_COUNT_, "a name for each kind");
 

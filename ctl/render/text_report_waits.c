@@ -55,6 +55,8 @@ void text_report_waits_object(const struct json_node *on, const char *before, FI
 		       "{peer_comm} {peer_pid}]";
 	else if (json_node_equals(what, "child") && json_node_get(on, "peer_comm"))
 		form = "{peer_comm} {peer_pid}";
+	else if (json_node_equals(what, "tracer") || json_node_equals(what, "sender"))
+		form = "{name} {pid}";
 	else if (json_node_equals(what, "file"))
 		form = path || json_node_get(on, "name")
 			       ? "file {path|name}[peer_comm? of {peer_comm} {peer_pid}]"

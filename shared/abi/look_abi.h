@@ -70,6 +70,7 @@ enum look_on_kind {
 	LOOK_ON_SEMAPHORES, /* a System V semaphore set */
 	LOOK_ON_TRACER,	    /* the process `number`, called `name` */
 	LOOK_ON_MMAP_LOCK,  /* the kernel's lock of the process's address space */
+	LOOK_ON_SENDER,	    /* of the signal that stopped the thread: `number`, called `name` */
 	LOOK_ON_COUNT_
 };
 

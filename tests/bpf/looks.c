@@ -16,7 +16,7 @@
 #include "look_fixture.h"
 #include "shared/tools/io.h"
 
-HARNESS_LOADS("looks", "ranges*", "sampler");
+HARNESS_LOADS("looks", "on_stop", "ranges*", "sampler");
 
 #define BOUND_NS 1000000000u /* a look takes 6 ms; one that waits is ended after 3 s */
 
@@ -86,6 +86,41 @@ static void who_has_not_run_is_as_before(void **state)
 	}
 	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
 	assert_true(l.record.switches > first.record.switches);
+	end(&f);
+}
+
+static int stop_process(void *pid)
+{
+	return kill(*(const pid_t *)pid, SIGSTOP);
+}
+
+/* The sender of a signal that stops a process is named, also after it has ended. */
+static void sender_is_named(void **state)
+{
+	struct fixture f = begin_looks("sleep");
+	struct bpf_link *link = bpf_program__attach(f.h->skel->progs.on_stop);
+	struct seen_look l;
+	pid_t sender;
+
+	assert_non_null(link);
+	read_asleep(f.h, f.pid, &l);
+	sender = harness_fork(stop_process, &f.pid);
+	for (int i = 0; i < 200; i++) {
+		read_looks(f.h, f.pid, &l);
+		if (l.record.head.flags == LOOK_STOPPED)
+			break;
+		harness_sleep_ms(10);
+	}
+	assert_int_equal(l.record.head.flags, LOOK_STOPPED);
+	assert_int_equal(l.record.on.kind, LOOK_ON_SENDER);
+	assert_int_equal(l.record.on.number, sender);
+	assert_memory_equal(l.record.on.name, "test-bpf-looks", sizeof("test-bpf-looks"));
+	/* Other signals change nothing. */
+	kill(f.pid, SIGWINCH);
+	f.h->control->look_epoch++;
+	read_looks(f.h, f.pid, &l);
+	assert_int_equal(l.record.on.number, sender);
+	bpf_link__destroy(link);
 	end(&f);
 }
 
@@ -489,6 +524,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleeping_thread_is_told_of),
 		cmocka_unit_test(who_has_not_run_is_as_before),
+		cmocka_unit_test(sender_is_named),
 		cmocka_unit_test(who_is_halted),
 		cmocka_unit_test(nobody_else_is_told_of),
 		cmocka_unit_test(who_runs_does_not_sleep),

@@ -64,14 +64,19 @@ static struct process *mapped(uint32_t tgid, uint64_t cgroup_id, struct mapping 
 	return p;
 }
 
+#define STEP_MS 100
+
 /* Makes its table, which the kernel side fills as that one, within that time. */
 static void make_table(struct process *p, uint32_t table, int ms)
 {
 	unwind_testing_fill(&t, ++fills, table, 1);
 	unwind_testing_renew(&t, p);
 	unwind_testing_run(&t, waits_for_table, p, ms);
-	unwind_testing_sample(&t, p);
-	unwind_testing_run(&t, has_table, p, ms);
+	/* On a slow machine its file may not be compiled yet: then a later sample asks again. */
+	for (int waited = 0; waited < ms && !has_table(p); waited += STEP_MS) {
+		unwind_testing_sample(&t, p);
+		unwind_testing_run(&t, has_table, p, STEP_MS);
+	}
 }
 
 /* One that has this program mapped, and follows. */

@@ -138,6 +138,11 @@ static void test_words(void **state)
 	wait_objects_say(&on, text, sizeof(text));
 	assert_string_equal(text, " on a pipe");
 	assert_false(wait_objects_is_full_pipe(&on));
+	on = (struct look_on){ .kind = LOOK_ON_SENDER, .number = 12, .name = "bash" };
+	assert_true(wait_objects_say(&on, text, sizeof(text)) > 0);
+	assert_string_equal(text, ", sent by bash (process 12)");
+	assert_string_equal(written(&on),
+			    "\"on\":{\"what\":\"sender\",\"name\":\"bash\",\"pid\":12}");
 	on = (struct look_on){ .kind = LOOK_ON_PIPE, .state = 1, .inode = 7 };
 	wait_objects_say(&on, text, sizeof(text));
 	assert_string_equal(text, " on a full pipe");
