@@ -48,7 +48,7 @@ struct inode___end {
 	__u32 i_rdev;
 };
 
-/* With CONFIG_FUSE_FS; of a module, if it was there at the load. */
+/* With CONFIG_FUSE_FS; of a module, if it was there at the load. Since 7.3 `fc` is not there. */
 struct fuse_conn {
 	__u32 dev;
 };

@@ -131,8 +131,10 @@ static __always_inline void look_at_socket(struct end_walk *w, const struct file
 static __always_inline void look_at_fuse(struct end_walk *w, const struct file *file)
 {
 	const struct fuse_dev *device = BPF_CORE_READ(file, private_data);
+	const struct fuse_conn *connection = 0;
 
-	if (!bpf_core_type_exists(struct fuse_dev) || !device)
+	if (!bpf_core_field_exists(device->fc) || !bpf_core_field_exists(connection->dev) ||
+	    !device)
 		return;
 	forget_key(w);
 	w->key.kind = END_FUSE;

@@ -82,6 +82,9 @@ def test_halted(t, how, workload):
     mine = [s for s in stacks if s["pid"] == process.pid and s["phase"] == "during"]
     check(mine and {s.get("wait") for s in mine} == {how}, f"{[(s['state'], s.get('wait')) for s in mine]}")
     check(how in end["headline"] and end["findings"][0]["cause"] == how, f"{end['headline']}: {end['findings']}")
+    if how == "stopped":  # the sender is this test
+        check({(s["on"]["what"], s["on"]["pid"]) for s in mine} == {("sender", os.getpid())}, f"{mine}")
+        check(f" (process {os.getpid()})" in end["findings"][0]["says"], f"{end['findings']}")
     pool = agent.find("pool", session=end["session"], pid=process.pid)
     check(pool and all(set(p["blocked_ns"]) == {how} for p in pool), f"{pool}")
 
