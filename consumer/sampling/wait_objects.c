@@ -107,10 +107,7 @@ static bool is_file_lock(const struct look_on *on)
 
 bool wait_objects_has_process(const struct look_on *on)
 {
-	bool is_local = is_unix(on) || (is_set(on) && on->family == AF_UNIX);
-
-	return on->peer_pid &&
-	       (on->peers || on->kind == LOOK_ON_CHILD || is_local || is_file_lock(on));
+	return on->peer_pid && (on->peers || on->kind == LOOK_ON_CHILD || is_file_lock(on));
 }
 
 bool wait_objects_is_held_up(const struct look_on *on)

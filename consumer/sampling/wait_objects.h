@@ -77,8 +77,9 @@ bool wait_objects_is_asked(const struct look_on *on);
 bool wait_objects_is_unanswered(const struct look_on *on);
 
 /*
- * Returns whether the process at the other end of `on` is known: of a child, a pipe, a socket or a
- * lock of a file.
+ * Returns whether the process at the other end of `on` is known: of a child, a pipe, a TCP
+ * connection or a lock of a file. Of a unix socket only the process that opened it is known, which
+ * may have left it to another one.
  */
 bool wait_objects_has_process(const struct look_on *on);
 
