@@ -29,7 +29,7 @@ static bool is_busy(const struct findings_search *s, uint32_t tgid)
 	return sum_running(s, tgid) * 2 >= s->found.time_ns[FINDINGS_SESSION];
 }
 
-/* Whether the process has only one thread, by its accounts. */
+/* Whether the process has only one thread, by its accounts or, without them, by its waits. */
 static bool is_single(const struct findings_search *s, uint32_t tgid)
 {
 	const struct thread_pools *accounts = findings_search_accounts(s->session);
@@ -38,6 +38,8 @@ static bool is_single(const struct findings_search *s, uint32_t tgid)
 	for (size_t i = 0; accounts && i < accounts->count; i++)
 		if (accounts->items[i].tgid == tgid)
 			threads += accounts->items[i].threads;
+	for (size_t i = 0; !accounts && i < s->summary->waits.places.count; i++)
+		threads += s->summary->waits.places.rows[i].tgid == tgid;
 	return threads == 1;
 }
 
