@@ -119,11 +119,12 @@ static __always_inline void look_at_socket(struct end_walk *w, const struct file
 	w->key.family = w->ends.family;
 	__builtin_memcpy(w->key.address, w->ends.local, sizeof(w->key.address));
 	/*
-	 * A user may give any address to a network namespace of their own. The key of a loopback
-	 * address has the namespace, so it is that of the waiting thread.
+	 * A user may give any address to a network namespace of their own, and bind a socket to an
+	 * address of another host (IP_FREEBIND), which then has no connection. The key of a
+	 * loopback address has the namespace, so it is that of the waiting thread.
 	 */
-	if (!BPF_CORE_READ(net_ns, user_ns, level))
-		add_process(w, state == TCP_LISTEN);
+	if (!BPF_CORE_READ(net_ns, user_ns, level) && state != TCP_LISTEN && state != TCP_SYN_SENT)
+		add_process(w, 0);
 	w->key.net = net;
 	add_process(w, state == TCP_LISTEN);
 }

@@ -34,11 +34,13 @@ static bool is_single(const struct findings_search *s, uint32_t tgid)
 {
 	const struct thread_pools *accounts = findings_search_accounts(s->session);
 	uint64_t threads = 0;
+	bool known;
 
 	for (size_t i = 0; accounts && i < accounts->count; i++)
 		if (accounts->items[i].tgid == tgid)
 			threads += accounts->items[i].threads;
-	for (size_t i = 0; !accounts && i < s->summary->waits.places.count; i++)
+	known = threads;
+	for (size_t i = 0; !known && i < s->summary->waits.places.count; i++)
 		threads += s->summary->waits.places.rows[i].tgid == tgid;
 	return threads == 1;
 }
@@ -49,7 +51,10 @@ static bool is_idle(const struct wait_place *place)
 	return wait_place_is_idle(place) && place->state != ACCOUNT_SLEEP;
 }
 
-/* Returns where the threads of the process waited most: for something other than work if any. */
+/*
+ * Returns where the threads of the process waited most: for work, if some of them did. Beside such
+ * threads a waiting one may be a background thread.
+ */
 static const struct wait_place *find_place(const struct findings_search *s, uint32_t tgid)
 {
 	const struct wait_places *places = &s->summary->waits.places;
@@ -62,7 +67,7 @@ static const struct wait_place *find_place(const struct findings_search *s, uint
 		if (place->tgid != tgid ||
 		    place->weight_ns * 2 < s->found.time_ns[FINDINGS_SESSION])
 			continue;
-		if (!most || idle < is_idle(most) ||
+		if (!most || idle > is_idle(most) ||
 		    (idle == is_idle(most) && place->weight_ns > most->weight_ns))
 			most = place;
 	}
@@ -77,14 +82,16 @@ static const char *say_activity(const struct wait_place *place)
 }
 
 /*
- * Appends the activity of the process at the other end of `on`. Returns what its threads waited on,
- * or NULL.
+ * Appends the activity of the process at the other end of `on`: its running time, or the wait of
+ * its only thread. Of several threads it is not known which of them should have worked. Returns the
+ * object of that wait, or NULL.
  */
 static const struct look_on *follow_one(const struct findings_search *s, const struct look_on *on,
 					char says[FINDINGS_SAYS_BYTES])
 {
 	uint64_t ran_ns = sum_running(s, on->peer_pid);
-	const struct wait_place *place = find_place(s, on->peer_pid);
+	const struct wait_place *place =
+		is_single(s, on->peer_pid) ? find_place(s, on->peer_pid) : NULL;
 	bool runs = is_busy(s, on->peer_pid);
 	size_t n = strlen(says);
 

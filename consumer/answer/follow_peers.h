@@ -17,7 +17,7 @@ struct wait_place;
  * Appends to `says` the activity of the process at the other end of `on`, and of the process that
  * this one waited for: "; meanwhile sh (process 12) waited 5.0 s in wait4 for sleep, process 13;
  * meanwhile sleep (process 13) slept 5.0 s in nanosleep". Appends nothing if the process, or most
- * of its time, was not captured. `on` may be NULL.
+ * of its time, was not captured, or if it waits with several threads. `on` may be NULL.
  */
 void follow_peers(const struct findings_search *s, const struct look_on *on,
 		  char says[FINDINGS_SAYS_BYTES]);

@@ -115,8 +115,9 @@ static void sender_is_named(void **state)
 	assert_int_equal(l.record.on.kind, LOOK_ON_SENDER);
 	assert_int_equal(l.record.on.number, sender);
 	assert_memory_equal(l.record.on.name, "test-bpf-looks", sizeof("test-bpf-looks"));
-	/* Other signals change nothing. */
+	/* Other signals, and a further one that stops, change nothing. */
 	kill(f.pid, SIGWINCH);
+	kill(f.pid, SIGSTOP);
 	f.h->control->look_epoch++;
 	read_looks(f.h, f.pid, &l);
 	assert_int_equal(l.record.on.number, sender);

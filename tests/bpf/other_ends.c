@@ -391,10 +391,18 @@ static void no_forged_address(void **state)
 	struct fixture f = begin_looks("sleep");
 	bool forged = true;
 	pid_t forger = harness_start(ask_in_network, &forged, f.h->group);
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+					.sin_port = htons(5432),
+					.sin_addr.s_addr = inet_addr("10.9.8.7") };
+	int one = 1, bound = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct end_value value;
 	struct end_key key;
 	struct look_on on;
 
+	/* Any user may also listen at an address that the host does not have. */
+	assert_int_equal(setsockopt(bound, IPPROTO_IP, IP_FREEBIND, &one, sizeof(one)), 0);
+	assert_int_equal(bind(bound, (const struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(bound, 1), 0);
 	the_harness = f.h;
 	f.h->control->seeks = 1;
 	forged = false;
@@ -410,6 +418,7 @@ static void no_forged_address(void **state)
 	walk();
 	assert_true(has_key(&key, &value));
 	assert_int_equal(value.count, 1);
+	close(bound);
 	end(&f);
 }
 

@@ -112,6 +112,18 @@ static void test_says(void **state)
 				    "process 30; meanwhile tool (process 30) ran 1.5 s on a CPU");
 }
 
+/* A server of several threads: one in a timer beside idle ones says nothing of the others. */
+static void test_threads(void **state)
+{
+	struct wait_place *idle = add_row(TOOL, ACCOUNT_IDLE, "wait_for_clients", NULL);
+
+	idle->idle_ns = idle->weight_ns;
+	add_row(TOOL, ACCOUNT_LOCK, "flush_pages", NULL);
+	assert_string_equal(said(), "it waited; meanwhile sh (process 20) waited 2.0 s for tool, "
+				    "process 30");
+	assert_int_equal(child_ns(), 0);
+}
+
 /* A circle ends, and a process that is halted has no activity of its own. */
 static void test_ends(void **state)
 {
@@ -150,6 +162,7 @@ UNIT_TESTS(follow_peers)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_says, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_child, setup, teardown),
 	};
