@@ -45,15 +45,19 @@ static __always_inline void descriptor_walk_begin(struct descriptor_walk *w, __u
 	w->work = w->all = 0;
 }
 
-/* Returns the descriptor table of a thread; 0 if it shares the table of its leader. */
-static __always_inline __u64 descriptor_walk_files(struct task_struct *task)
+/*
+ * Returns the descriptor table of a thread; 0 if it shares the table of its leader, or that of the
+ * task walked before.
+ */
+static __always_inline __u64 descriptor_walk_files(const struct descriptor_walk *w,
+						   struct task_struct *task)
 {
 	const struct task_struct___socket *fields = (const void *)task;
 	__u64 files = (__u64)BPF_CORE_READ(fields, files);
 
 	if (task->pid != task->tgid && files == (__u64)BPF_CORE_READ(fields, group_leader, files))
 		return 0;
-	return files;
+	return files == w->files && !w->task ? 0 : files;
 }
 
 /* Starts with a process, or continues with the process that the last read stopped in. */
@@ -139,6 +143,25 @@ static __always_inline bool descriptor_walk_run(struct descriptor_walk *w, void 
 		return true;
 	w->task = 0;
 	return false;
+}
+
+/*
+ * Returns whether this read may do more work, and counts a task. If it may not, or if descriptors
+ * of the task are left, the iterator returns descriptor_walk_pause.
+ */
+static __always_inline bool descriptor_walk_has_room(struct descriptor_walk *w)
+{
+	return w->work < SOCKET_STEP_WORK && ++w->work;
+}
+
+/*
+ * Ends the read(2): returns the 1 of the iterator. The next read starts with the same task
+ * (bpf_seq_read in kernel/bpf/bpf_iter.c).
+ */
+static __always_inline int descriptor_walk_pause(struct descriptor_walk *w)
+{
+	w->work = 0;
+	return 1;
 }
 
 #endif

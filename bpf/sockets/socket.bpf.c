@@ -284,12 +284,11 @@ static __always_inline int begin_reading(struct socket_walk *w, __u64 reading, _
 /* Reports the sockets of a process. Returns whether some are left for the next read. */
 static __always_inline bool look_at_process(struct socket_walk *w, struct task_struct *task)
 {
-	__u64 files = descriptor_walk_files(task);
+	__u64 files = descriptor_walk_files(&w->walk, task);
 	__u32 index;
 
-	if (!files || (files == w->walk.files && !w->walk.task) ||
-	    !watch_lookup(task_keys_read_cgroup(task), &index) || !watch_is_captured(index) ||
-	    !scope_allows_task(task))
+	if (!files || !watch_lookup(task_keys_read_cgroup(task), &index) ||
+	    !watch_is_captured(index) || !scope_allows_task(task))
 		return false;
 	descriptor_walk_enter(&w->walk, task, files);
 	w->record.slot = index;
@@ -315,11 +314,7 @@ int sockets(struct bpf_iter__task *ctx)
 		return begin_reading(w, ctx->meta->session_id, READ_WORD(c->sockets));
 	if (!READ_WORD(c->sockets) || !READ_WORD(c->armed))
 		return 0;
-	if (w->walk.work < SOCKET_STEP_WORK) {
-		w->walk.work++;
-		if (!look_at_process(w, task))
-			return 0;
-	}
-	w->walk.work = 0;
-	return 1;
+	if (descriptor_walk_has_room(&w->walk) && !look_at_process(w, task))
+		return 0;
+	return descriptor_walk_pause(&w->walk);
 }

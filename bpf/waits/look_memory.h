@@ -109,7 +109,7 @@ struct looker {
 	__u64 fetched[UNWIND_STACK_WORDS];
 	struct end_key end; /* the key that look_seek.h adds to `ends` */
 	__u32 at;	    /* offset of the next user frame in `frames` */
-	__u32 pad;
+	__u32 is_short;	    /* 1: the kernel had no memory for `end`: the next pass tries again */
 	struct look_record record;
 	__u8 frames[2 * LOOK_STACK_BYTES]; /* kernel frames, then user frames */
 };

@@ -16,8 +16,9 @@
 #define FUSE_WORD (*(const __u32 *)"fuse") /* the first bytes of the names of its file systems */
 
 /*
- * Adds looker.end for the watch of the thread. Without space the other end stays unknown. A global
- * function: the verifier checks it once.
+ * Adds looker.end for the watch of the thread, and sets looker.is_short if the kernel has no memory
+ * for it at the moment. Without space in the table the other end stays unknown. A global function:
+ * the verifier checks it once.
  */
 __noinline int look_seek_key(void)
 {
@@ -29,6 +30,8 @@ __noinline int look_seek_key(void)
 		return 0;
 	fresh.slot = l->look.index;
 	table_get(&ends, TABLE_ENDS, fresh.slot, &l->end, &fresh, &error);
+	if (error && table_was_short(error))
+		l->is_short = 1;
 	return 0;
 }
 
@@ -43,7 +46,7 @@ static __always_inline bool look_is_loopback(const struct end_key *key)
 }
 
 /* Seeks the process that the thread has asked, or is connected or connecting to. */
-static __always_inline void look_seek_tcp(struct looker *l)
+static __always_inline int look_seek_tcp(struct looker *l)
 {
 	struct look_on *on = &l->record.on;
 	const struct task_struct___end *task = (const void *)l->task;
@@ -51,7 +54,7 @@ static __always_inline void look_seek_tcp(struct looker *l)
 
 	/* A server that waits for a client. */
 	if (!on->asked && on->local_port < CLIENT_PORTS && on->peer_port >= CLIENT_PORTS)
-		return;
+		return 0;
 	key->kind = END_TCP;
 	key->family = on->family;
 	key->port = on->peer_port;
@@ -60,17 +63,15 @@ static __always_inline void look_seek_tcp(struct looker *l)
 		key->family = FAMILY_INET;
 		socket_unmap(key->address);
 	}
-	if (!look_is_loopback(key)) {
-		look_seek_key();
-		return;
-	}
+	if (!look_is_loopback(key))
+		return look_seek_key();
 	key->net = BPF_CORE_READ(task, nsproxy, net_ns, ns.inum);
 	on->net = key->net;
 	look_seek_key();
 	key->kind = END_TCP_ANY;
 	key->family = 0;
 	__builtin_memset(key->address, 0, sizeof(key->address));
-	look_seek_key();
+	return look_seek_key();
 }
 
 /* Seeks the other end of looker.record.on. A global function: the verifier checks it once. */
@@ -85,15 +86,12 @@ __noinline int look_seek(void)
 	__builtin_memset(&l->end, 0, sizeof(l->end));
 	if (on->protocol == PROTOCOL_TCP && on->peer_port &&
 	    (on->family == FAMILY_INET || on->family == FAMILY_INET6)) {
-		look_seek_tcp(l);
-		return 0;
+		return look_seek_tcp(l);
 	}
 	if (on->kind == LOOK_ON_FILE && on->state == LOOK_LOCK_FILE) {
 		l->end.kind = END_LOCK;
 		l->end.inode = on->address;
-		if (on->address)
-			look_seek_key();
-		return 0;
+		return on->address ? look_seek_key() : 0;
 	}
 	if (on->kind != LOOK_ON_PIPE &&
 	    (on->kind != LOOK_ON_FILE || *(const __u32 *)on->fs != FUSE_WORD))
@@ -104,8 +102,7 @@ __noinline int look_seek(void)
 		l->end.kind = on->state ? END_READER : END_WRITER;
 		l->end.inode = on->inode;
 	}
-	look_seek_key();
-	return 0;
+	return look_seek_key();
 }
 
 #endif

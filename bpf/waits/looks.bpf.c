@@ -20,6 +20,7 @@
 #include "bpf/waits/look_stack.h"
 #include "bpf/waits/stops.h"
 #include "bpf/watch/scope.h"
+#include "bpf/watch/watch_captured.h"
 #include "bpf/watch/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -387,14 +388,18 @@ static __always_inline void tell_thread(struct seq_file *seq, struct looker *loo
 	looker->record.nice = read_nice(task);
 	fill_call(&looker->record, task);
 	look_at_mmap_lock(looker);
-	if (READ_WORD(c->seeks) && READ_WORD(c->look_mode) != LOOK_ALL)
+	looker->is_short = 0;
+	/* A pass of the recorder may be the first to report a wait of a session. */
+	if (READ_WORD(c->seeks) && watch_is_captured(l->index))
 		look_seek();
 	fill_sample(l, &looker->record, task);
 	take_stacks(looker, task);
 	if (read_switches(task) != l->switches || is_running(task))
 		return;
 	write_record(seq, looker);
-	note_told(looker, task, epoch);
+	/* Otherwise the next pass reports the thread anew, and seeks again. */
+	if (!READ_WORD(looker->is_short))
+		note_told(looker, task, epoch);
 }
 
 /*

@@ -221,10 +221,10 @@ static __always_inline int begin_reading(struct end_walk *w, __u64 reading, __u3
 /* Examines the files of a process. Returns whether some are left for the next read. */
 static __always_inline bool look_at_process(struct end_walk *w, struct task_struct *task)
 {
-	__u64 files = descriptor_walk_files(task);
+	__u64 files = descriptor_walk_files(&w->walk, task);
 	const struct task_struct *leader;
 
-	if (!files || (files == w->walk.files && !w->walk.task) || !scope_allows_task(task))
+	if (!files || !scope_allows_task(task))
 		return false;
 	descriptor_walk_enter(&w->walk, task, files);
 	leader = BPF_CORE_READ(task, group_leader);
@@ -251,11 +251,7 @@ int other_ends(struct bpf_iter__task *ctx)
 		return begin_reading(w, ctx->meta->session_id, READ_WORD(c->seeks));
 	if (!READ_WORD(c->seeks) || !READ_WORD(c->armed))
 		return 0;
-	if (w->walk.work < SOCKET_STEP_WORK) {
-		w->walk.work++;
-		if (!look_at_process(w, task))
-			return 0;
-	}
-	w->walk.work = 0;
-	return 1;
+	if (descriptor_walk_has_room(&w->walk) && !look_at_process(w, task))
+		return 0;
+	return descriptor_walk_pause(&w->walk);
 }
