@@ -17,21 +17,28 @@
 
 /*
  * Adds looker.end for the watch of the thread, and sets looker.is_short if the kernel has no memory
- * for it at the moment. Without space in the table the other end stays unknown. A global function:
- * the verifier checks it once.
+ * for it at the moment. Without space in the table the other end stays unknown, which the slot
+ * counts. A global function: the verifier checks it once.
  */
 __noinline int look_seek_key(void)
 {
 	struct looker *l = looker_get();
 	struct end_value fresh = {};
+	struct slot *slot;
+	__u32 index;
 	int error;
 
 	if (!l)
 		return 0;
-	fresh.slot = l->look.index;
-	table_get(&ends, TABLE_ENDS, fresh.slot, &l->end, &fresh, &error);
-	if (error && table_was_short(error))
+	fresh.slot = index = l->look.index;
+	table_get(&ends, TABLE_ENDS, index, &l->end, &fresh, &error);
+	if (!error)
+		return 0;
+	slot = bpf_map_lookup_elem(&slots, &index);
+	if (table_was_short(error))
 		l->is_short = 1;
+	else if (slot)
+		__sync_fetch_and_add(&slot->unsought, 1);
 	return 0;
 }
 

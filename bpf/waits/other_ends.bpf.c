@@ -207,11 +207,13 @@ static long forget_end(struct bpf_map *map, const void *key, void *value, void *
 	return 0;
 }
 
-/* Starts a pass and ends its first read. Without a session (`wanted` is 0) it empties `ends`. */
-static __always_inline int begin_reading(struct end_walk *w, __u64 reading, __u32 wanted)
+/* Starts a pass and ends its first read. Without a session it empties `ends`. */
+static __always_inline int begin_reading(struct end_walk *w, __u64 reading, struct control *c)
 {
 	descriptor_walk_begin(&w->walk, reading);
-	if (wanted)
+	w->walk.left_out = 0;
+	c->ends_left_out = 0;
+	if (READ_WORD(c->seeks))
 		bpf_for_each_map_elem(&ends, clear_end, 0, 0);
 	else
 		bpf_for_each_map_elem(&ends, forget_end, 0, 0);
@@ -241,17 +243,22 @@ static __always_inline bool look_at_process(struct end_walk *w, struct task_stru
 SEC("iter/task")
 int other_ends(struct bpf_iter__task *ctx)
 {
-	const struct control *c = control_get();
+	struct control *c = control_get();
 	struct task_struct *task = ctx->task;
 	struct end_walk *w = map_of_thread(&end_walks);
 
 	if (!task || !c || !w)
 		return 0;
 	if (w->walk.reading != ctx->meta->session_id)
-		return begin_reading(w, ctx->meta->session_id, READ_WORD(c->seeks));
+		return begin_reading(w, ctx->meta->session_id, c);
 	if (!READ_WORD(c->seeks) || !READ_WORD(c->armed))
 		return 0;
-	if (descriptor_walk_has_room(&w->walk) && !look_at_process(w, task))
-		return 0;
+	if (descriptor_walk_has_room(&w->walk)) {
+		bool is_unfinished = look_at_process(w, task);
+
+		c->ends_left_out = w->walk.left_out;
+		if (!is_unfinished)
+			return 0;
+	}
 	return descriptor_walk_pause(&w->walk);
 }

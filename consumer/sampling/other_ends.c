@@ -77,7 +77,7 @@ void other_ends_forget(struct other_ends *e, struct end_watcher *w)
 }
 
 /* Ends the pass, and calls the watchers that it was for. */
-static void end_pass(struct other_ends *e, bool cut)
+static void end_pass(struct other_ends *e, bool failed)
 {
 	struct end_watcher **at = &e->watchers, *w;
 
@@ -88,7 +88,7 @@ static void end_pass(struct other_ends *e, bool cut)
 			continue;
 		}
 		*at = w->next;
-		w->passed(w, cut);
+		w->passed(w, failed);
 	}
 }
 
@@ -168,15 +168,35 @@ static bool name_end(const struct other_ends *e, struct wait_objects *objects, u
 	return true;
 }
 
-void other_ends_name(const struct other_ends *e, struct wait_objects *objects)
+uint32_t other_ends_count(const struct wait_objects *objects)
+{
+	struct end_key key;
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; i <= objects->count; i++)
+		count += wait_objects_end_key(wait_objects_get(objects, i), &key);
+	return count;
+}
+
+void other_ends_name(const struct other_ends *e, struct wait_objects *objects,
+		     struct end_search *search)
 {
 	struct end_key key;
 
+	*search = (struct end_search){ .ended = true, .left_out = e->pins->control->ends_left_out };
 	for (uint32_t i = 1; i <= objects->count; i++) {
-		if (!wait_objects_end_key(wait_objects_get(objects, i), &key) ||
-		    name_end(e, objects, i, &key) || key.kind != END_TCP || !key.net)
+		bool is_named;
+
+		if (!wait_objects_end_key(wait_objects_get(objects, i), &key))
 			continue;
-		key = (struct end_key){ .kind = END_TCP_ANY, .port = key.port, .net = key.net };
-		name_end(e, objects, i, &key);
+		is_named = name_end(e, objects, i, &key);
+		if (!is_named && key.kind == END_TCP && key.net) {
+			key = (struct end_key){ .kind = END_TCP_ANY,
+						.port = key.port,
+						.net = key.net };
+			is_named = name_end(e, objects, i, &key);
+		}
+		search->sought++;
+		search->named += is_named;
 	}
 }

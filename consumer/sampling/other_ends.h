@@ -16,10 +16,19 @@ struct wait_objects;
 
 /* Waits for one pass. Its owner keeps the struct until it was called, or was forgotten. */
 struct end_watcher {
-	/* A pass has ended; `cut`: not all processes were walked. It may not ask again. */
-	void (*passed)(struct end_watcher *w, bool cut);
+	/* A pass has ended, or (`failed`) cannot be read. It may not ask again. */
+	void (*passed)(struct end_watcher *w, bool failed);
 	struct end_watcher *next;
 	bool served; /* the running pass is for it */
+};
+
+/* The result of a search for the processes at the other ends of waits. */
+struct end_search {
+	uint32_t sought;   /* objects that a process of this host can be at the other end of */
+	uint32_t named;	   /* those of them with a process */
+	uint32_t left_out; /* descriptors beyond the limits of the search */
+	bool ended;	   /* false: it failed, or took too long */
+	bool failed;	   /* the iterator cannot be read */
 };
 
 /* Its owner calls other_ends_init, and other_ends_done at the end. */
@@ -52,7 +61,14 @@ void other_ends_step(struct other_ends *e, uint64_t until_ns);
 /* Returns whether a pass is unfinished, or asked. */
 bool other_ends_has_rest(const struct other_ends *e);
 
-/* Sets the processes that the last pass found at the other ends of the objects. */
-void other_ends_name(const struct other_ends *e, struct wait_objects *objects);
+/* Returns the number of objects that a process of this host can be at the other end of. */
+uint32_t other_ends_count(const struct wait_objects *objects);
+
+/*
+ * Sets the processes that the last pass found at the other ends of the objects. Writes the result
+ * to `search`.
+ */
+void other_ends_name(const struct other_ends *e, struct wait_objects *objects,
+		     struct end_search *search);
 
 #endif

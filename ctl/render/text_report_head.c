@@ -91,6 +91,10 @@ void text_report_head_quality(struct session_lines *s)
 	if (!s->end)
 		return;
 	put_missing(s->start, s->end, s->out);
+	member_text_put("[looks.other_ends.reason?  {looks.other_ends.named} of "
+			"{looks.other_ends.sought} other ends of waits have a process: "
+			"{looks.other_ends.reason}\n]",
+			s->end, s->out);
 	put_advice(s->end, s->out);
 }
 

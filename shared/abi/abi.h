@@ -113,12 +113,12 @@ struct control {
 	__u32 divisor;	/* the recorder takes one tick in `divisor`; 0 or above DIVISOR_MAX:
 			   RECORDER_DIVISOR */
 	__u32 sessions; /* running sessions; 0: the sampler counts no CPU time in `neighbours` */
-	__u32 look_epoch; /* `looks` repeats stacks that it reported in another epoch */
-	__u32 look_mode;  /* enum look_mode */
-	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
-	__u32 sockets;	  /* sessions with socket snapshots; 0: `sockets` forgets its state */
-	__u32 seeks;	  /* sessions that want the other ends of waits; 0: `ends` is emptied */
-	__u32 pad;
+	__u32 look_epoch;    /* `looks` repeats stacks that it reported in another epoch */
+	__u32 look_mode;     /* enum look_mode */
+	__u32 calls;	     /* sessions that count waits by system call in `account_calls` */
+	__u32 sockets;	     /* sessions with socket snapshots; 0: `sockets` forgets its state */
+	__u32 seeks;	     /* sessions that want the other ends of waits; 0: `ends` is emptied */
+	__u32 ends_left_out; /* descriptors beyond the limits of the last pass of `other_ends` */
 	__u64 lost_lines, lost_bytes, lost_sessions; /* not written by a consumer at its end */
 	/* Elements in each table, and elements of no watch. Both sides count. */
 	__s32 used[TABLES_], unwatched[TABLES_];
@@ -137,19 +137,19 @@ enum slot_flag {
 };
 
 /*
- * One element of the mmapable map `slots`, one per watch. The consumer writes it, except `outer`
- * and `left_out`, which the kernel side writes, and `used`, in which both sides count.
+ * One element of the mmapable map `slots`, one per watch. The consumer writes it, except `outer`,
+ * `left_out` and `unsought`, which the kernel side writes, and `used`, in which both sides count.
  */
 struct slot {
-	__u32 state;	/* enum slot_state */
-	__u32 flags;	/* enum slot_flag */
-	__u32 epoch;	/* grows when the slot is given to another watch; in every sample */
-	__u32 outer;	/* slot of the next watch around this one, plus 1; 0: none */
-	__u64 session;	/* id of the running session, 0: none; it outlives the consumer */
-	__u32 left_out; /* cgroups below the watch with ticks that do not reach it */
-	__u32 looked;	/* 1: `looks` reports the watch's threads */
-	__u32 payer;	/* slot with the `used` that counts for this one: one per owner */
-	__u32 pad;
+	__u32 state;	     /* enum slot_state */
+	__u32 flags;	     /* enum slot_flag */
+	__u32 epoch;	     /* grows when the slot is given to another watch; in every sample */
+	__u32 outer;	     /* slot of the next watch around this one, plus 1; 0: none */
+	__u64 session;	     /* id of the running session, 0: none; it outlives the consumer */
+	__u32 left_out;	     /* cgroups below the watch with ticks that do not reach it */
+	__u32 looked;	     /* 1: `looks` reports the watch's threads */
+	__u32 payer;	     /* slot with the `used` that counts for this one: one per owner */
+	__u32 unsought;	     /* grows with each wait that `ends` has no space for */
 	__s32 used[TABLES_]; /* elements of the owner in each table */
 };
 

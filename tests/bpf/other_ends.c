@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "look_scene.h"
@@ -21,6 +22,8 @@ struct ends {
 	int waits, other; /* descriptors: the waiting process closes `other`, the holder `waits` */
 	struct sockaddr_in at;
 };
+
+#define FIRST_COPY 1000 /* copies of a descriptor have higher numbers than the harness's */
 
 static struct harness *the_harness; /* of the running test */
 
@@ -293,6 +296,57 @@ static void only_for_sessions(void **state)
 	end(&f);
 }
 
+/* An owner without space in the table: its slot counts the wait. */
+static void without_space(void **state)
+{
+	struct fixture f = begin_looks("sleep");
+	struct ends e;
+	int fds[2];
+
+	the_harness = f.h;
+	f.h->control->seeks = 1;
+	assert_int_equal(f.h->slots[SLOT].unsought, 0);
+	f.h->slots[SLOT].used[TABLE_ENDS] = ENDS_MAX;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	e = (struct ends){ .waits = fds[1], .other = -1 };
+	wait_on(&f, fill_pipe, &e, LOOK_ON_PIPE, true);
+	assert_int_equal(count_keys(), 0);
+	assert_int_not_equal(f.h->slots[SLOT].unsought, 0);
+	f.h->slots[SLOT].used[TABLE_ENDS] = 0;
+	close(fds[0]);
+	close(fds[1]);
+	end(&f);
+}
+
+/* A process with more descriptors than a pass walks: the pass counts the others. */
+static void beyond_limits(void **state)
+{
+	struct fixture f = begin_looks("sleep");
+	struct rlimit files;
+	int last = 0;
+
+	the_harness = f.h;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = files.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	if (files.rlim_cur <= FIRST_COPY + END_FILES_MAX + 500) {
+		end(&f);
+		print_message("the limit of descriptors is %llu\n",
+			      (unsigned long long)files.rlim_cur);
+		skip();
+	}
+	f.h->control->seeks = 1;
+	walk();
+	assert_int_equal(f.h->control->ends_left_out, 0);
+	while (last >= 0 && last < FIRST_COPY + END_FILES_MAX + 500)
+		last = fcntl(0, F_DUPFD, FIRST_COPY);
+	assert_true(last > 0);
+	walk();
+	assert_in_range(f.h->control->ends_left_out, 1, 500 + 64);
+	close_range(FIRST_COPY, ~0u, 0);
+	end(&f);
+}
+
 static void wait_for_lock(void *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -473,7 +527,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(ends_of_pipes),      cmocka_unit_test(who_accepted),
 		cmocka_unit_test(who_listens),	      cmocka_unit_test(who_inherited_a_lock),
 		cmocka_unit_test(only_for_sessions),  cmocka_unit_test(no_forged_address),
-		cmocka_unit_test(scope_hides_others),
+		cmocka_unit_test(scope_hides_others), cmocka_unit_test(without_space),
+		cmocka_unit_test(beyond_limits),
 	};
 
 	harness_main(argc, argv);

@@ -85,6 +85,8 @@ def test_named(t):
     reader = int(filled(t, "reader"))
     until(lambda: len(group.pids()) == 4, 20, "its children are not there")
     end, objects = capture(agent, group, ("socket", "pipe", "child"))
+    search = end["looks"]["other_ends"]
+    check(search["named"] >= 2 and search["sought"] >= search["named"] and "reason" not in search, f"{search}")
     peer, = [on for on in of_kind(objects, "socket")]
     check(peer["peer_pid"] == server.pid and "peer_halt" not in peer, f"the server {server.pid} is {peer}")
     check(f", process {server.pid})" in says(end, "peer"), says(end, "peer"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * look_coverage.h: evidence of the signal `offcpu` other than its stacks: the density of its
- * sampling passes, and the scaling of its stack weights.
+ * sampling passes, the scaling of its stack weights, and the search for other ends.
  */
 #ifndef TROCAR_CONSUMER_EVIDENCE_WAITS_LOOK_COVERAGE_H
 #define TROCAR_CONSUMER_EVIDENCE_WAITS_LOOK_COVERAGE_H
@@ -10,6 +10,7 @@
 
 #include "consumer/evidence/waits/held_waits.h"
 #include "consumer/evidence/waits/wait_scale.h"
+#include "consumer/sampling/other_ends.h"
 #include "consumer/signals/signals.h"
 
 struct look_coverage {
@@ -28,6 +29,7 @@ struct look_coverage {
 	struct wait_scale scale;
 	uint64_t queue_ns[LOOK_NICES]; /* sampled waits for a CPU, by nice value from -20 */
 	struct held_waits held;	       /* at the end of the session */
+	struct end_search search;      /* for the other ends of waits */
 	const char *unscaled; /* why the weights were not scaled: a literal; NULL: they were */
 };
 

@@ -62,6 +62,7 @@ struct offcpu {
 	uint64_t cut, as_before, cpu_ns, first_ns;
 	uint64_t free_ns;   /* part of cpu_ns outside of the budget: the first and the last pass */
 	uint64_t attempted; /* in the ledger, at the end of the last pass */
+	uint32_t unsought;  /* waits without space in `ends` */
 	struct other_ends *ends;  /* borrowed while the session runs; NULL: it seeks none */
 	struct end_watcher named; /* of the pass over the other ends */
 	bool names;		  /* that pass has not ended */
@@ -403,25 +404,21 @@ static struct offcpu *offcpu_of_watcher(struct end_watcher *w)
 	return (struct offcpu *)((char *)w - offsetof(struct offcpu, named));
 }
 
-static void name_ends(struct end_watcher *w, bool cut)
+static void name_ends(struct end_watcher *w, bool failed)
 {
 	struct offcpu *s = offcpu_of_watcher(w);
 
-	if (!cut)
-		other_ends_name(s->ends, &s->taken.objects);
+	s->looks.search.failed = failed;
+	if (!failed)
+		other_ends_name(s->ends, &s->taken.objects, &s->looks.search);
 	s->names = false;
 }
 
 /* Seeks the processes at the other ends of the waits, if there are such waits. */
 static void seek_ends(struct offcpu *s)
 {
-	struct end_key key;
-	uint32_t i = 1;
-
-	while (i <= s->taken.objects.count &&
-	       !wait_objects_end_key(wait_objects_get(&s->taken.objects, i), &key))
-		i++;
-	if (!s->ends || i > s->taken.objects.count)
+	s->looks.search.sought = s->ends ? other_ends_count(&s->taken.objects) : 0;
+	if (!s->looks.search.sought)
 		return;
 	s->named.passed = name_ends;
 	s->names = true;
@@ -469,6 +466,7 @@ static void begin_offcpu(struct signal *signal, const struct signal_host *host,
 	s->looks.permille = host->looks->permille;
 	s->before_ns = target->start_ns;
 	s->ends = host->other_ends;
+	s->unsought = host->pins->slots[target->slot].unsought;
 	if (s->ends)
 		other_ends_hold(s->ends);
 	s->first_pass = looks_hold(host->looks);
@@ -531,6 +529,7 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 
 	if (!s->held)
 		return;
+	s->unsought = slot->epoch == target->epoch ? slot->unsought - s->unsought : 0;
 	if (slot->epoch == target->epoch)
 		slot->looked = 0;
 	if (s->ends) {
@@ -564,6 +563,31 @@ static void write_start(const struct signal *signal, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
+/* Writes how many other ends of waits were named, and why some may lack a name. */
+static void write_search(const struct end_search *s, bool has_no_space, struct jsonw *w)
+{
+	char reason[96] = "";
+
+	if (!s->sought)
+		return;
+	jsonw_object(w, "other_ends");
+	jsonw_u64(w, "sought", s->sought);
+	jsonw_u64(w, "named", s->named);
+	if (s->failed)
+		snprintf(reason, sizeof(reason), "the iterator `other_ends` cannot be read");
+	else if (!s->ended)
+		snprintf(reason, sizeof(reason), "the search did not end within %d ms", SETTLE_MS);
+	else if (has_no_space)
+		snprintf(reason, sizeof(reason), "the table `ends` had no space for some");
+	else if (s->left_out)
+		snprintf(reason, sizeof(reason),
+			 "the search has limits, and left %" PRIu32 " descriptors out",
+			 s->left_out);
+	if (*reason)
+		jsonw_string(w, "reason", reason);
+	jsonw_object_end(w);
+}
+
 static void write_offcpu(const struct signal *signal, struct jsonw *w)
 {
 	const struct offcpu *s = (const struct offcpu *)signal;
@@ -588,6 +612,7 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 		wait_scale_write(&s->looks.scale, w);
 	if (s->taken.objects.left_out)
 		jsonw_u64(w, "on_left_out", s->taken.objects.left_out);
+	write_search(&s->looks.search, s->unsought != 0, w);
 	jsonw_object_end(w);
 }
 
