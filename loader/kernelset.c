@@ -60,6 +60,7 @@ static const struct {
 	{ "unwind_pool", offsetof(struct options, unwind_kib), UNWIND_KIB_ELEMENTS },
 	{ "unwind_process", offsetof(struct options, unwind_tables), 1 },
 	{ "unwind_ranges", offsetof(struct options, unwind_tables), 1 },
+	{ "runtime_facts", offsetof(struct options, unwind_tables), 1 },
 };
 
 /*
@@ -247,6 +248,7 @@ static int set_constants(struct trocar *skeleton, const struct options *o, bool 
 	skeleton->rodata->has_cast = vma_open_coded;
 	skeleton->rodata->has_near = o->threads >= ACCOUNTS_NEAR_FROM;
 	skeleton->rodata->tick_ns = read_tick_ns();
+	skeleton->rodata->has_runtimes = !strcmp(o->runtimes, "on");
 	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);
 	return 0;
 }

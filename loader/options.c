@@ -76,6 +76,10 @@ static const struct option_row rows[] = {
 		   .preset = "none",
 		   .help = "oncpu: the sampler ticks on every CPU from the load on, for hosts "
 			   "without the broker"),
+	OPTION_ROW(CHOICE, FOR_LOAD, runtimes, "runtimes", .value = "on|off", .choices = "on|off",
+		   .preset = "on",
+		   .help = "off: the functions of interpreted programs stay unknown; their names, "
+			   "files and lines leave no process"),
 	OPTION_ROW(TEXT, FOR_LOAD, scope, "scope", .value = "PREFIX", .times = SCOPE_PREFIXES,
 		   .check = is_cgroup_prefix,
 		   .want = "the beginning of a cgroup's path, as /system.slice/nginx, under 256 "

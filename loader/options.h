@@ -25,6 +25,7 @@ struct options {
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
 	const char *group, *user;
 	const char *always;	  /* "oncpu" or "none" */
+	const char *runtimes;	  /* "on" or "off" */
 	struct option_list scope; /* cgroup prefixes; none: all cgroups */
 	bool replace, json, keep_mount, walk_tasks;
 };

@@ -15,6 +15,7 @@
 #include "bpf/mappings/memory_thread.h"
 #include "bpf/mappings/vma_tree.h"
 #include "bpf/maps/task_keys.h"
+#include "bpf/runtimes/runtime_check.h"
 #include "bpf/unwind/unwind_ranges.h"
 #include "bpf/watch/scope.h"
 
@@ -394,6 +395,8 @@ static __always_inline int fill_ranges(const struct bpf_iter_meta *meta, struct 
 	record.image = w.ranges->image;
 	record.missed = w.missed;
 	record.cut = w.cut;
+	if (record.table_generation)
+		record.runtime = runtime_check(task, w.ranges, number, claims);
 	__sync_lock_test_and_set(&w.ranges->busy, 0);
 	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;

@@ -70,27 +70,32 @@ static __always_inline __u64 mapped_file_mix(__u64 hash, __u64 word)
 	return hash ^ hash >> 29;
 }
 
+/* Returns a number that identifies the version of the file (file_version.h). */
+static __always_inline __u64 mapped_file_version(const struct file *file)
+{
+	const struct inode *inode = BPF_CORE_READ(file, f_inode);
+	__u64 number = mapped_file_mix(1, BPF_CORE_READ(inode, i_ino));
+
+	number = mapped_file_mix(number, (__u64)BPF_CORE_READ(inode, i_sb, s_dev) << 32 |
+						 BPF_CORE_READ(inode, i_generation));
+	number = mapped_file_mix(number, BPF_CORE_READ(inode, i_size));
+	return mapped_file_mix(number, read_write_time(inode));
+}
+
 /*
- * Returns a number that identifies the version of the mapped file (file_version.h) and the address
- * at which the whole file would begin; 0 for memory. So a mapping that is split, cut or joined
- * keeps its number. `vma` may be any pointer: members that cannot be read count as 0.
+ * Returns a number that identifies the version of the mapped file and the address at which the
+ * whole file would begin; 0 for memory. So a mapping that is split, cut or joined keeps its number.
+ * `vma` may be any pointer: members that cannot be read count as 0.
  */
 static __always_inline __u64 mapped_file_number(const struct vm_area_struct *vma)
 {
 	const struct file *file = BPF_CORE_READ(vma, vm_file);
-	const struct inode *inode;
-	__u64 number;
 
 	if (mapped_file_is_memory(vma, file))
 		return 0;
-	inode = BPF_CORE_READ(file, f_inode);
-	number = mapped_file_mix(1, BPF_CORE_READ(inode, i_ino));
-	number = mapped_file_mix(number, (__u64)BPF_CORE_READ(inode, i_sb, s_dev) << 32 |
-						 BPF_CORE_READ(inode, i_generation));
-	number = mapped_file_mix(number, BPF_CORE_READ(inode, i_size));
-	number = mapped_file_mix(number, read_write_time(inode));
-	return mapped_file_mix(number, BPF_CORE_READ(vma, vm_start) -
-					       (BPF_CORE_READ(vma, vm_pgoff) << page_shift()));
+	return mapped_file_mix(mapped_file_version(file),
+			       BPF_CORE_READ(vma, vm_start) -
+				       (BPF_CORE_READ(vma, vm_pgoff) << page_shift()));
 }
 
 #endif

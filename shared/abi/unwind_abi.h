@@ -18,6 +18,8 @@
 
 #include <linux/types.h>
 
+#include "shared/abi/runtime_abi.h"
+
 #define UNWIND_PAGE_SHIFT   8 /* a page of the index: 256 bytes of text */
 #define UNWIND_PAGE_BYTES   (1u << UNWIND_PAGE_SHIFT)
 #define UNWIND_ROWS_MAX	    (1u << 22) /* rows of one file: 32 MiB */
@@ -188,6 +190,7 @@ struct unwind_claims {
 	__u32 pad;
 	__u64 starts[UNWIND_RANGES]; /* an address in each mapping, ascending */
 	__u64 inodes[UNWIND_RANGES]; /* of the mapped file; 0: it has none */
+	struct runtime_claim runtime;
 };
 
 /* What the iterator `ranges` writes. */
@@ -195,11 +198,11 @@ struct ranges_record {
 	__u64 table_generation;
 	__u32 table;
 	__u32 count;
-	__u32 missed; /* claims outside every executable mapping, or not looked up because the
-			 process was changing its mappings */
-	__u32 cut;    /* claims too large to be stored whole */
-	__u32 image;  /* as in struct sample, when the filling began */
-	__u32 pad;
+	__u32 missed;  /* claims outside every executable mapping, or not looked up because the
+			  process was changing its mappings */
+	__u32 cut;     /* claims too large to be stored whole */
+	__u32 image;   /* as in struct sample, when the filling began */
+	__u32 runtime; /* enum runtime_state */
 };
 
 enum unwind_end {

@@ -16,7 +16,7 @@
 
 /* BPF_LOG_STATS of include/linux/bpf_verifier.h: a few lines, among them the time. */
 #define LOG_STATS 4
-#define LOG_BYTES 4096
+#define LOG_BYTES 16384
 #define PROGRAMS  64
 /* The whole log of a program, for one that is refused, and how much of its end is printed. */
 #define LOG_WHOLE	1
