@@ -10,6 +10,7 @@
 
 #include "bpf/cpu/neighbours.h"
 #include "bpf/cpu/tick_call.h"
+#include "bpf/cpu/tick_runtime.h"
 #include "bpf/discovery/process_marks.h"
 #include "bpf/discovery/target_match.h"
 #include "bpf/maps/event_ring.h"
@@ -300,6 +301,8 @@ static __always_inline void take_sample(const struct tick *t)
 	if (t->flags & SAMPLE_BUILD_ID)
 		want |= STACK_BUILD_ID;
 	bytes = stack_take(t->ctx, &owner, b, want);
+	if (READ_WORD(b->sample.flags) & SAMPLE_UNWOUND)
+		bytes = bound_bytes(bytes + tick_runtime(bytes, t->unwind - 1), sizeof(b->frames));
 	count_stop_reason(t, &b->sample);
 	if (b->sample.kernel_error)
 		error_ring_put(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->match.rule,

@@ -21,12 +21,14 @@
 /* Reads memory of the sampled task, at most LOOK_FETCH_BYTES. Returns 0 or -1. */
 static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address);
 
+#include "bpf/runtimes/runtime_walk.h"
 #include "bpf/unwind/unwind_walk.h"
 
-#define LOOK_FETCH_BYTES (UNWIND_STACK_WORDS * UNWIND_WORD)
-#define LOOK_STACK_BYTES (STACK_FRAMES * sizeof(__u64))
-#define PAGE_USER	 (1ull << 2)
-#define PAGE_BYTES	 (1u << PAGE_BITS)
+#define LOOK_FETCH_BYTES   (UNWIND_STACK_WORDS * UNWIND_WORD)
+#define LOOK_STACK_BYTES   (STACK_FRAMES * sizeof(__u64))
+#define LOOK_RUNTIME_BYTES (sizeof(struct sample_runtime) + RUNTIME_FRAMES_MAX * sizeof(__u64))
+#define PAGE_USER	   (1ull << 2)
+#define PAGE_BYTES	   (1u << PAGE_BITS)
 
 /* The sampled thread. */
 struct look {
@@ -107,11 +109,16 @@ struct looker {
 	__u64 user_stack;	/* its stack pointer in user mode */
 	__u64 stack, stack_end; /* its kernel stack, from its stack pointer on (look_timer.h) */
 	__u64 fetched[UNWIND_STACK_WORDS];
-	struct end_key end; /* the key that look_seek.h adds to `ends` */
-	__u32 at;	    /* offset of the next user frame in `frames` */
-	__u32 is_short;	    /* 1: the kernel had no memory for `end`: the next pass tries again */
+	struct end_key end;  /* the key that look_seek.h adds to `ends` */
+	__u32 at;	     /* offset of the next user frame in `frames` */
+	__u32 is_short;	     /* 1: no memory for `end`, or names are missing: report again */
+	__u32 runtime_bytes; /* in `frames`, after the user frames */
+	__u32 pad;
+	struct runtime_walk runtime;
+	__u8 text[RUNTIME_TABLE_BYTES + LOOK_FETCH_BYTES]; /* read by look_read_text */
 	struct look_record record;
-	__u8 frames[2 * LOOK_STACK_BYTES]; /* kernel frames, then user frames */
+	/* Kernel frames, user frames, and frames of a runtime. */
+	__u8 frames[2 * LOOK_STACK_BYTES + LOOK_RUNTIME_BYTES];
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "bpf/unwind/caller_check.h"
 #include "bpf/unwind/process_table.h"
 #include "bpf/waits/look_memory.h"
+#include "bpf/waits/look_runtime.h"
 
 /* The parameters of one walk. */
 struct look_walk {
@@ -153,8 +154,10 @@ static __always_inline void look_at_user(struct looker *l, struct task_struct *t
 
 	look_begin(l, task);
 	l->at = l->record.sample.kernel_frames * sizeof(__u64);
+	l->runtime_bytes = 0;
 	if (!l->look.generation || !look_by_table(&w))
 		bpf_loop(STACK_FRAMES, look_at_pointer, &w, 0);
+	look_at_runtime(l, task);
 }
 
 #endif

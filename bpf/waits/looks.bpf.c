@@ -335,14 +335,16 @@ static __always_inline void take_stacks(struct looker *looker, struct task_struc
 
 	s->kernel_error = 0;
 	s->kernel_frames = 0;
+	looker->runtime_bytes = 0;
 	if (r < 0)
 		s->kernel_error = r;
 	else
 		s->kernel_frames = r / sizeof(__u64);
 	if (!(s->flags & SAMPLE_KTHREAD))
 		look_at_user(looker, task);
-	looker->record.head.bytes =
-		sizeof(looker->record) + (s->kernel_frames + s->user_frames) * sizeof(__u64);
+	looker->record.head.bytes = sizeof(looker->record) +
+				    (s->kernel_frames + s->user_frames) * sizeof(__u64) +
+				    looker->runtime_bytes;
 }
 
 /* Writes the reader's record. Its length is in memory, so it must be limited for the verifier. */

@@ -53,6 +53,7 @@ static const struct {
 	{ "events", offsetof(struct pinned_maps, events) },
 	{ "errors", offsetof(struct pinned_maps, errors) },
 	{ "socket_looks", offsetof(struct pinned_maps, socket_looks) },
+	{ "runtime_names", offsetof(struct pinned_maps, runtime_names) },
 };
 
 static const struct {

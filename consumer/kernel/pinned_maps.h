@@ -33,7 +33,7 @@ struct pinned_maps {
 	struct near_account *accounts_near;  /* mmapped, read-write; ACCOUNTS_NEAR */
 	int rules_fd[2], cgroups_fd[2];
 	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0: the map has a member above */
-	struct ring samples, events, errors, socket_looks;
+	struct ring samples, events, errors, socket_looks, runtime_names;
 	/* Pinned iterators, owned. The `_pid` iterators cover one process, the others all tasks. */
 	char *tasks_path, *vmas_path, *vmas_pid_path, *ranges_path, *ranges_pid_path, *ksyms_path;
 	char *bpf_code_path;

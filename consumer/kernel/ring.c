@@ -161,10 +161,13 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 size_t ring_drain(struct ring *ring, uint64_t until_ns, ring_call call, void *context)
 {
 	const struct draining d = { call, context, until_ns };
-	unsigned long pos = *ring->consumer_pos, producer, before;
+	unsigned long pos, producer, before;
 	uint64_t records = ring->records;
 
 	ring->cut = false;
+	if (!ring->size)
+		return 0;
+	pos = *ring->consumer_pos;
 	do {
 		before = pos;
 		producer = __atomic_load_n(ring->producer_pos, __ATOMIC_SEQ_CST);

@@ -40,7 +40,7 @@ typedef void (*ring_call)(void *context, const void *record, size_t bytes);
  * Passes committed records to `call` until none is left, or until until_ns (clock_mono_ns; at least
  * one record). In the latter case sets ring->cut, and the caller must call again soon, because
  * there is no wake-up for the rest. Frees the space in batches. The record is aligned to 8 and
- * valid during the call only. Returns the number of records.
+ * valid during the call only. Returns the number of records; 0 for a ring that is not open.
  */
 size_t ring_drain(struct ring *ring, uint64_t until_ns, ring_call call, void *context);
 

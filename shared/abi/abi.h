@@ -252,7 +252,8 @@ enum sample_flag {
 	SAMPLE_WAKER = 1u << 10,  /* no tick: the thread ended a lock wait (struct sample_waker) */
 	SAMPLE_MEMORY_STALL = 1u << 11, /* the tick hit a thread in a memory stall, as PSI counts it
 					   (TSK_MEMSTALL) */
-	SAMPLE_FLAGS_END_ = 1u << 12,
+	SAMPLE_RUNTIME = 1u << 12, /* with SAMPLE_UNWOUND: frames of a runtime (runtime_abi.h) */
+	SAMPLE_FLAGS_END_ = 1u << 13,
 };
 
 struct sample {
@@ -397,6 +398,7 @@ struct totals {
 	__u64 kernel_stacks_asked;    /* requested from the kernel's helper */
 	__u64 kernel_stacks_compared; /* walked, and compared with the helper's stack */
 	__u64 kernel_stacks_wrong;    /* compared stacks that differed */
+	__u64 runtime_names_full;     /* names that did not fit into `runtime_names` at first */
 };
 
 /*

@@ -61,6 +61,7 @@ static int make(const char *name)
 		{ "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "errors", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "socket_looks", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
+		{ "runtime_names", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
