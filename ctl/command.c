@@ -41,7 +41,8 @@
 	(OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_UNIT) | VIEW_OPTIONS |                \
 	 OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_FULL) | \
 	 OPTION_BIT(OPTION_SVG) | OPTION_BIT(OPTION_PPROF) | OPTION_BIT(OPTION_JSONL) |      \
-	 OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_INVERTED))
+	 OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_INVERTED) |   \
+	 OPTION_BIT(OPTION_NATIVE))
 
 static int do_help(const struct options *options, const char *const *arguments);
 static int do_completion(const struct options *options, const char *const *arguments);

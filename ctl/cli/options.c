@@ -80,6 +80,9 @@ static const struct option_row rows[] = {
 	ROW(SET, ALL, all, "all",
 	    .help = "all selected sessions, not only the newest; of status: everything that the "
 		    "agent reports of itself"),
+	ROW(SET, NATIVE, native, "native",
+	    .help = "show the frames of an interpreter too, where functions that it interprets "
+		    "are known"),
 	ROW(SET, LAST, last, "last",
 	    .help = "the last session that ended, which the agent still has, instead of a file"),
 	ROW(SET, JOURNAL, journal, "journal",

@@ -57,6 +57,7 @@ enum option {
 	OPTION_INVERTED,
 	OPTION_LAST,
 	OPTION_JOURNAL,
+	OPTION_NATIVE,
 };
 
 #define OPTION_BIT(option) (1ULL << (option))
@@ -71,7 +72,8 @@ enum option {
 	(OPTION_BIT(OPTION_SESSION) | OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | \
 	 OPTION_BIT(OPTION_SIGNAL) | OPTION_BIT(OPTION_PHASE) | OPTION_BIT(OPTION_PID) |    \
 	 OPTION_BIT(OPTION_COMM) | OPTION_BIT(OPTION_SINCE) | OPTION_BIT(OPTION_UNTIL) |    \
-	 OPTION_BIT(OPTION_MEMORY_MIB) | OPTION_BIT(OPTION_ALL) | OPTION_BIT(OPTION_HOST))
+	 OPTION_BIT(OPTION_MEMORY_MIB) | OPTION_BIT(OPTION_ALL) | OPTION_BIT(OPTION_HOST) | \
+	 OPTION_BIT(OPTION_NATIVE))
 
 /*
  * Options that select an input instead of a file: the last session, from the agent, or the journal.
@@ -82,7 +84,7 @@ enum option {
 /* Texts are borrowed; NULL: not given. */
 struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
-	bool report, full, pprof, jsonl, inverted, last, journal;
+	bool report, full, pprof, jsonl, inverted, last, journal, native;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
 	const char *unit, *count, *debuginfod_cache, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */

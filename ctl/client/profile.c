@@ -429,6 +429,7 @@ static int prepare_profile(struct profile *p)
 	pool_seed();
 	if (store_init(&p->input.store, (uint64_t)MEMORY_MIB << 20) < 0)
 		return calls_explain(p->options, -ENOMEM);
+	p->input.store.native = p->options->native;
 	if (view_init(&view, p->options, &p->input, VIEW_COUNT) < 0)
 		return COMMAND_USAGE;
 	if (reader_init(&p->input.reader, &p->input.store, &p->input.select, p->options->err) < 0)

@@ -243,6 +243,12 @@ static bool take_frame_value(struct json_reader *json, const struct json_text *k
 		return json_reader_string(json, true, &frame->why);
 	if (event_is(key, "source"))
 		return take_source(json, frame);
+	if (event_is(key, "line") && json_reader_peek(json) >= '0' && json_reader_peek(json) <= '9')
+		return json_reader_u64(json, 0, INT32_MAX, &frame->line);
+	if (event_is(key, "interpreter")) {
+		frame->interpreter = json_reader_peek(json) == 't';
+		return json_reader_skip(json);
+	}
 	if (event_is(key, "exact")) {
 		frame->exact = json_reader_peek(json) == 't';
 		return json_reader_skip(json);
@@ -267,6 +273,9 @@ bool event_frame(struct json_reader *json, struct event_frame *ret_frame)
 		return false;
 	if (!frame.kind.data)
 		return json_reader_refuse(json, "want the key kind in every frame");
+	/* The module of a frame of a runtime is its source file. */
+	if (frame.line && !frame.file.data && event_is(&frame.kind, "runtime"))
+		frame.file = frame.module;
 	*ret_frame = frame;
 	return true;
 }

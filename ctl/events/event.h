@@ -66,7 +66,8 @@ struct event_frame {
 	struct json_text file; /* its source file */
 	uint64_t offset, line; /* line: in the source file, 0: not known */
 	bool has_offset;
-	bool exact; /* offset is that of the next instruction, also after the leaf */
+	bool interpreter; /* code of a language runtime itself */
+	bool exact;	  /* offset is that of the next instruction, also after the leaf */
 };
 
 /* Reads one frame at `json`. False: fault. */

@@ -184,6 +184,7 @@ static int read_input(const struct options *options, const char *const *files,
 	    reader_init(&input->reader, &input->store, &input->select, options->err) < 0 ||
 	    confine_now(CONFINE_READER) < 0)
 		return input_fail(options, input, -ENOMEM);
+	input->store.native = options->native;
 	if (together == ONE_AFTER_THE_OTHER && input->n > 1)
 		order_files(input);
 	r = read_files(options, input, together);

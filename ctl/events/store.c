@@ -155,6 +155,7 @@ int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_
 	struct store_frame f = {
 		.kind = find_kind(&frame->kind),
 		.has_offset = frame->has_offset,
+		.interpreter = frame->interpreter,
 		.offset = frame->offset,
 		.line = (uint32_t)frame->line,
 	};
@@ -355,11 +356,33 @@ static int count_key(struct store *s, const struct store_key *key, const struct 
 	return 0;
 }
 
+/*
+ * Copies the frames without those of a language runtime itself, where the stack has functions that
+ * it interprets; with `native` copies all. Returns their number.
+ */
+static uint32_t show_frames(const struct store *s, const uint32_t *frames, uint32_t n,
+			    uint32_t shown[STORE_FRAMES_MAX])
+{
+	bool hides = false;
+	uint32_t count = 0;
+
+	n = MIN(n, (uint32_t)STORE_FRAMES_MAX);
+	for (uint32_t i = 0; i < n && !s->native; i++)
+		hides = hides || store_frame_get(s, frames[i])->kind == STORE_RUNTIME;
+	for (uint32_t i = 0; i < n; i++)
+		if (!hides || !store_frame_get(s, frames[i])->interpreter)
+			shown[count++] = frames[i];
+	return count;
+}
+
 int store_count(struct store *s, struct store_key *key, const uint32_t *frames, uint32_t n,
 		const struct store_value *value)
 {
-	int r = pool_put(&s->stacks, frames, n * sizeof(*frames), &key->stack);
+	uint32_t shown[STORE_FRAMES_MAX];
+	int r;
 
+	n = show_frames(s, frames, n, shown);
+	r = pool_put(&s->stacks, shown, n * sizeof(*shown), &key->stack);
 	return r < 0 ? r : count_key(s, key, value);
 }
 

@@ -45,9 +45,10 @@ enum store_state {
 /* Has no padding, as all keys of pools. Texts are numbers of `texts`. */
 struct store_frame {
 	uint32_t fn, raw, module, build_id, file;
-	uint32_t line;	     /* in `file`; 0: not known */
-	uint32_t kind;	     /* enum store_kind */
-	uint32_t has_offset; /* 0 or 1 */
+	uint32_t line;	      /* in `file`; 0: not known */
+	uint32_t kind;	      /* enum store_kind */
+	uint16_t has_offset;  /* 0 or 1 */
+	uint16_t interpreter; /* code of a language runtime itself: 0 or 1 */
 	uint64_t offset;
 };
 
@@ -125,6 +126,7 @@ struct store {
 	struct store_session *sessions; /* one per id */
 	uint32_t values_space, next_space, sessions_space;
 	uint32_t file; /* number of the file being read, from 0, when two are compared */
+	bool native;   /* frames of a language runtime itself are kept */
 	char *plain;   /* buffer for texts without escapes */
 };
 
