@@ -131,6 +131,34 @@ static bool is_followed(const struct stack *stack, size_t n)
 	return false;
 }
 
+/* Adds the frames of a language runtime, and how the walk over them ended. */
+static void add_runtime(struct session_digest *s, const struct stack *stack,
+			const struct named_frame *frames, size_t n)
+{
+	if (!(stack->flags & SAMPLE_RUNTIME))
+		return;
+	s->runtime_ends[stack->runtime_end] += stack->count;
+	for (size_t i = stack->kernel_frames; i < n; i++) {
+		if (!frame_name_is_runtime(&frames[i]))
+			continue;
+		s->runtime_frames += stack->count;
+		s->runtime_unnamed += frames[i].fn ? 0 : stack->count;
+	}
+}
+
+/*
+ * Returns the index of the frame that a sample counts for: the innermost function of the
+ * application, if a language runtime interprets it, else the innermost user frame, else the
+ * innermost kernel frame.
+ */
+static size_t find_self(const struct stack *stack, const struct named_frame *frames, size_t n)
+{
+	for (size_t i = stack->kernel_frames; stack->flags & SAMPLE_RUNTIME && i < n; i++)
+		if (frame_name_is_runtime(&frames[i]) && frames[i].fn)
+			return i;
+	return stack->user_frames ? stack->kernel_frames : 0;
+}
+
 /* Adds the quality of the stack, and its frames without a name. */
 static void add_quality(struct session_digest *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
@@ -144,8 +172,9 @@ static void add_quality(struct session_digest *s, enum signal_bit signal, const 
 	s->samples[signal][quality] += stack->count;
 	s->stood_ns[signal] += stack->weight_ns;
 	s->frames += n * stack->count;
+	add_runtime(s, stack, frames, n);
 	for (size_t i = 0; i < n; i++)
-		if (!frames[i].fn)
+		if (!frames[i].fn && !frame_name_is_runtime(&frames[i]))
 			tally_add(&s->modules, frames[i].module, frames[i].reason, stack->count);
 	if (stack->flags & SAMPLE_UNWOUND)
 		s->ends[end] += stack->count;
@@ -164,7 +193,7 @@ static void add_quality(struct session_digest *s, enum signal_bit signal, const 
 void session_digest_add(struct session_digest *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
-	size_t self = stack->user_frames ? stack->kernel_frames : 0;
+	size_t self = find_self(stack, frames, n);
 
 	add_quality(s, signal, stack, frames, n);
 	function_growth_add(&s->growth, stack, frames, n);
@@ -361,6 +390,29 @@ static void write_by_signal(const struct session_digest *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
+/* Writes how complete the frames of language runtimes are; nothing if there are none. */
+static void write_runtime(const struct session_digest *s, struct jsonw *w)
+{
+	static const char *const words[] = {
+#define RUNTIME_END(id, word, help) word,
+#include "shared/abi/runtime_ends.def"
+#undef RUNTIME_END
+	};
+	uint64_t samples = 0;
+
+	for (int i = 0; i < RUNTIME_ENDS_; i++)
+		samples += s->runtime_ends[i];
+	if (!samples)
+		return;
+	jsonw_object(w, "runtime");
+	jsonw_u64(w, "samples", samples);
+	for (int i = 0; i < RUNTIME_ENDS_; i++)
+		jsonw_u64_nonzero(w, words[i], s->runtime_ends[i]);
+	jsonw_u64(w, "frames", s->runtime_frames);
+	jsonw_u64(w, "unnamed", s->runtime_unnamed);
+	jsonw_object_end(w);
+}
+
 static void write_quality(const struct session_digest *s, struct jsonw *w)
 {
 	jsonw_object(w, "stack_quality");
@@ -380,6 +432,7 @@ static void write_quality(const struct session_digest *s, struct jsonw *w)
 		if (s->ends[i])
 			jsonw_u64(w, unwind_end_word((enum unwind_end)i), s->ends[i]);
 	jsonw_object_end(w);
+	write_runtime(s, w);
 	jsonw_object_end(w);
 }
 

@@ -50,6 +50,8 @@ struct session_digest {
 	struct tally broken;  /* samples with a chain that ended early, by module and reason */
 	uint64_t samples[SIGNAL_COUNT_][QUALITY_COUNT_]; /* by the signal that took the stack */
 	uint64_t stood_ns[SIGNAL_COUNT_];		 /* time that these samples represent */
+	/* Samples with frames of a language runtime, by the end of that walk, and these frames. */
+	uint64_t runtime_ends[RUNTIME_ENDS_], runtime_frames, runtime_unnamed;
 	/* Samples of unwound stacks, by their end. */
 	uint64_t ends[UNWIND_END_COUNT_];
 	uint64_t by_pointers; /* samples with stacks that were taken by frame pointers */

@@ -21,7 +21,7 @@ struct frame_json_known {
 	uint64_t start_ns; /* of the process; 0: its name is the same in all processes */
 	uint32_t tgid;
 	uint32_t text, bytes; /* text: offset in rendering.text; bytes 0: a free place */
-	bool caller, leaf, nameless;
+	bool caller, leaf, nameless, interpreter;
 	struct named_frame named;
 };
 
@@ -75,12 +75,16 @@ static void write_frame(struct jsonw *w, const struct named_frame *f, bool namel
 	jsonw_object(w, NULL);
 	write_name(w, f, nameless);
 	frame_json_text(w, "module", f->module);
+	if (f->line)
+		jsonw_u64(w, "line", (uint64_t)f->line);
 	if (f->build_id_bytes)
 		jsonw_hex(w, "build_id", f->build_id, f->build_id_bytes);
 	if (f->has_offset)
 		jsonw_u64(w, "offset", f->offset);
 	if (f->exact)
 		jsonw_bool(w, "exact", true);
+	if (f->interpreter)
+		jsonw_bool(w, "interpreter", true);
 	jsonw_string(w, "kind", f->kind);
 	jsonw_object_end(w);
 }
@@ -97,6 +101,7 @@ static struct frame_json_known key_of(const struct frame_json *r, const struct s
 					.caller = frame_name_is_caller(stack, i),
 					.leaf = i == stack->kernel_frames };
 
+	key.interpreter = key.frame.module && key.frame.module->interprets;
 	if (key.frame.module && key.frame.module->anonymous) {
 		key.tgid = stack->tgid;
 		key.start_ns = stack->start_ns;
@@ -108,7 +113,8 @@ static bool same_frame(const struct frame_json_known *k, const struct frame_json
 {
 	return k->bytes && k->frame.module == key->frame.module &&
 	       k->frame.offset == key->frame.offset && k->caller == key->caller &&
-	       k->leaf == key->leaf && k->nameless == key->nameless && k->tgid == key->tgid &&
+	       k->leaf == key->leaf && k->nameless == key->nameless &&
+	       k->interpreter == key->interpreter && k->tgid == key->tgid &&
 	       k->start_ns == key->start_ns;
 }
 

@@ -2,9 +2,12 @@
 #include "consumer/naming/frame_name.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "consumer/jit/perf_map_files.h"
+#include "consumer/runtimes/code_names.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "consumer/unwind/store/unwind_file.h"
 #include "shared/tools/macro.h"
@@ -86,11 +89,41 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		.module = file->path[0] ? file->path : NULL,
 		.kind = "user",
 		.rowless = symbols_rowless(f->module),
+		.interpreter = f->module->interprets,
 		.offset = stack_sample_offset(f),
 		.start = stack_sample_offset(f) - name.offset_in_fn,
 		.has_offset = true,
 	};
 	ret->build_id_bytes = symbols_build_id(symbols, f->module, ret->build_id);
+}
+
+/* Names a frame of a language runtime, by the names that the kernel side has copied. */
+static void name_runtime(struct symbols *symbols, const struct frame *f, struct named_frame *ret)
+{
+	struct code_place place = { 0 };
+	bool known = code_names_find(symbols_code_names(symbols), f->offset, &place);
+
+	*ret = (struct named_frame){
+		.fn = place.fn,
+		.reason = known ? NULL : "not_copied",
+		.module = place.file,
+		.kind = "runtime",
+		.line = place.line,
+	};
+}
+
+int frame_name_say_line(const char *file, int32_t line, char *text, size_t space)
+{
+	const char *slash = file ? strrchr(file, '/') : NULL;
+
+	if (!line || !file)
+		return 0;
+	return snprintf(text, space, " at %.60s:%" PRId32, slash ? slash + 1 : file, line);
+}
+
+bool frame_name_is_runtime(const struct named_frame *f)
+{
+	return f->kind && !strcmp(f->kind, "runtime");
 }
 
 bool frame_name_is_caller(const struct stack *stack, size_t i)
@@ -112,13 +145,15 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 
 	if (!user)
 		name_kernel(symbols, f, caller, ret_frame);
+	else if (f->module == &stack_sample_runtime)
+		name_runtime(symbols, f, ret_frame);
 	else if (f->module == &stack_sample_unknown)
 		name_unknown(symbols, stack, f, caller, ret_frame);
 	else if (f->module->anonymous)
 		name_jit(symbols, stack, f, caller, ret_frame);
 	else
 		name_user(symbols, f, caller, ret_frame);
-	ret_frame->exact = i > stack->kernel_frames && !caller;
+	ret_frame->exact = i > stack->kernel_frames && !caller && !frame_name_is_runtime(ret_frame);
 }
 
 size_t frame_name_gap(const struct stack *stack, const struct named_frame *frames, size_t n)

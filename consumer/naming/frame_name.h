@@ -31,7 +31,7 @@ struct named_frame {
 	const char *reason; /* the reason if fn is NULL */
 	const char *after;  /* the next function of the file if fn is NULL; NULL: unknown */
 	const char *module; /* path, "kernel", a kernel module, or NULL: unknown */
-	const char *kind;   /* "kernel", "user", "jit" */
+	const char *kind;   /* "kernel", "user", "jit", "runtime" */
 	/* Why the file has no unwind rows (symbols_rowless); "": it has rows; NULL: unknown. */
 	const char *rowless;
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
@@ -39,11 +39,22 @@ struct named_frame {
 	uint64_t offset;
 	uint64_t start; /* of fn in its file; only with fn and a file */
 	bool has_offset;
+	bool interpreter; /* code of a language runtime itself */
+	int32_t line;	  /* of a frame of a runtime, in `module`; 0: unknown */
 	/* Set by frame_proof_judge: */
 	bool entry;    /* no function calls it, so a chain ends there */
 	bool unproved; /* a caller may be missing between it and the previous frame */
 	bool exact;    /* not the leaf, but the offset is that of the next instruction to run */
 };
+
+/* Returns whether the frame is of a language runtime: a function of the application. */
+bool frame_name_is_runtime(const struct named_frame *f);
+
+/*
+ * Writes " at app.py:12", the line of a function of the application; nothing for line 0. Returns
+ * the length.
+ */
+int frame_name_say_line(const char *file, int32_t line, char *text, size_t space);
 
 /*
  * Returns whether frame `i` of `stack` has called the frame before it, so that its offset is a
@@ -52,7 +63,7 @@ struct named_frame {
  */
 bool frame_name_is_caller(const struct stack *stack, size_t i);
 
-/* Names frame `i` of `stack`. */
+/* Names frame `i` of `stack`, after runtime_merge_stack. */
 void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t i,
 		      struct named_frame *ret_frame);
 

@@ -72,13 +72,15 @@ static bool is_proved(struct code_files *code, const struct stack *stack,
 	struct step s = { .stack = stack, .named = named, .i = i };
 	const struct module *below = stack->frames[i - 1].module;
 
+	if (stack->frames[i].module == &stack_sample_runtime)
+		return true; /* the runtime itself keeps its frames in a list */
 	if (stack->frames[i].module == &stack_sample_unknown)
 		return false; /* it has no marks */
 	if (stack->flags & SAMPLE_UNWOUND && !stack_sample_followed(&stack->frames[i]))
 		return true;
 	if (stack_sample_adjacent(&stack->frames[i]))
 		return true;
-	if (!below || below->anonymous || below == &stack_sample_unknown || !named[i - 1].fn)
+	if (!stack_sample_is_code(&stack->frames[i - 1]) || below->anonymous || !named[i - 1].fn)
 		return false;
 	s.file = code_files_get(code, below);
 	return s.file && (keeps_pointer(&s) || is_called(&s));
@@ -93,7 +95,7 @@ void frame_proof_judge(struct code_files *code, const struct stack *stack,
 	if (n <= stack->kernel_frames || !m)
 		return;
 	root = &frames[n - 1];
-	if (!m->anonymous && m != &stack_sample_unknown)
+	if (!m->anonymous && stack_sample_is_code(&stack->frames[n - 1]))
 		root->entry = frame_entry_is(code, m, root);
 	if (!root->entry &&
 	    !(stack->flags & SAMPLE_UNWOUND && stack->stop_reason == UNWIND_END_COMPLETE))

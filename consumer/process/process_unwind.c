@@ -16,6 +16,10 @@
  */
 #define TAKEN_AT_ONCE 16
 
+/* Times between two checks of a runtime's file. */
+#define RECHECK_FIRST_NS (100 * NSEC_PER_MSEC)
+#define RECHECK_MAX_NS	 (10 * NSEC_PER_SEC)
+
 /* How often a sampled process without a table asks for another process's table. */
 #define ASK_EVERY_NS NSEC_PER_SEC
 
@@ -369,6 +373,21 @@ const struct walk_table *process_unwind_table(struct process_unwind *u, const st
 		       : NULL;
 }
 
+/*
+ * Returns whether the table of a process with a runtime has to be made again, because a page of
+ * its file was not in memory when the kernel side checked it. Less and less often: only another
+ * process with the file may bring the page.
+ */
+static bool wants_recheck(struct unwind_state *s, uint64_t time_ns)
+{
+	if (!s->table || s->runtime != RUNTIME_STATE_NOT_RESIDENT || time_ns < s->recheck_ns)
+		return false;
+	s->recheck_every_ns =
+		MIN(2 * MAX(s->recheck_every_ns, RECHECK_FIRST_NS / 2), RECHECK_MAX_NS);
+	s->recheck_ns = time_ns + s->recheck_every_ns;
+	return true;
+}
+
 bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 			    const struct sample *record, const struct walk_table **ret_table)
 {
@@ -386,6 +405,7 @@ bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 	}
 	if (s->waiting && s->lacks_table)
 		note_sampled(u, p, record->time_ns);
+	refused = refused || wants_recheck(s, record->time_ns);
 	if (refused)
 		s->shape = 0;
 	*ret_table = table;
@@ -458,9 +478,11 @@ int process_unwind_listen(struct process_unwind *u, struct loop *loop)
 void process_unwind_write_status(const struct process_unwind *u, struct jsonw *w)
 {
 	struct totals totals = { 0 };
+	struct code_names_stats names;
 
 	if (!u->files)
 		return;
 	pinned_maps_totals(u->needs.pins, &totals);
-	unwind_events_write_status(&u->tables, &totals, w);
+	code_names_stats(symbols_code_names(u->needs.symbols), &names);
+	unwind_events_write_status(&u->tables, &totals, &names, w);
 }

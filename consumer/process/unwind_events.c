@@ -7,6 +7,12 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
+static const char *const runtime_words[] = {
+#define RUNTIME_STATE(id, word, help) word,
+#include "shared/abi/runtime_states.def"
+#undef RUNTIME_STATE
+};
+
 /* Modules without rows that one line names; the rest are counted. */
 #define ROWLESS_MAX 16
 
@@ -58,6 +64,8 @@ void unwind_events_say(const struct event_log *log, struct event_budget *budget,
 	jsonw_string(&w, "unwind", how_names[s->how]);
 	jsonw_u64(&w, "mappings", p->maps.count);
 	jsonw_u64_nonzero(&w, "mappings_cut", s->cut);
+	if (s->table && s->runtime && s->runtime < RUNTIME_STATES_)
+		jsonw_string(&w, "runtime_frames", runtime_words[s->runtime]);
 	jsonw_u64(&w, "ready_ms", (clock_mono_ns() - p->maps.read_ns) / NSEC_PER_MSEC);
 	write_rowless(s->plan, files, &w);
 	event_line_end(log->lines, &w);
@@ -119,8 +127,22 @@ static void write_kernel(const struct totals *totals, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
+/* The names of code objects of language runtimes. */
+static void write_names(const struct totals *totals, const struct code_names_stats *names,
+			struct jsonw *w)
+{
+	jsonw_object(w, "names");
+	jsonw_u64(w, "count", names->count);
+	jsonw_u64(w, "bytes", names->bytes);
+	jsonw_u64(w, "added", names->added);
+	jsonw_u64(w, "evicted", names->evicted);
+	jsonw_u64(w, "refused", names->refused);
+	jsonw_u64(w, "ring_full", totals->runtime_names_full);
+	jsonw_object_end(w);
+}
+
 void unwind_events_write_status(const struct unwind_tables *tables, const struct totals *totals,
-				struct jsonw *w)
+				const struct code_names_stats *names, struct jsonw *w)
 {
 	struct unwind_files_stats s;
 
@@ -144,6 +166,7 @@ void unwind_events_write_status(const struct unwind_tables *tables, const struct
 	jsonw_u64(w, "graces", s.graces);
 	write_ends(totals, w);
 	write_kernel(totals, w);
+	write_names(totals, names, w);
 	write_modules(tables->files, w);
 	jsonw_object_end(w);
 }

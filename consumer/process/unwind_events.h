@@ -10,6 +10,7 @@
 #include "consumer/output/event_log.h"
 #include "consumer/process/process.h"
 #include "consumer/process/unwind_tables.h"
+#include "consumer/runtimes/code_names.h"
 #include "consumer/unwind/store/unwind_files.h"
 
 /*
@@ -19,8 +20,11 @@
 void unwind_events_say(const struct event_log *log, struct event_budget *budget,
 		       const struct process *p, struct unwind_files *files);
 
-/* Writes the object `unwind` of the status method; `totals` are the kernel side's counters. */
+/*
+ * Writes the object `unwind` of the status method; `totals` are the kernel side's counters, `names`
+ * those of the code objects of language runtimes.
+ */
 void unwind_events_write_status(const struct unwind_tables *tables, const struct totals *totals,
-				struct jsonw *w);
+				const struct code_names_stats *names, struct jsonw *w);
 
 #endif

@@ -229,6 +229,19 @@ void unwind_plan_claim(const struct unwind_plan *plan, struct unwind_claims *cla
 	claims->count = (uint32_t)plan->count;
 }
 
+void unwind_plan_claim_runtime(const struct unwind_plan *plan, struct unwind_files *files,
+			       struct runtime_claim *claim)
+{
+	*claim = (struct runtime_claim){ 0 };
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct item *item = &plan->items[i];
+
+		if (has_rows(item) &&
+		    unwind_files_claim(files, item->number, item->start, item->offset, claim))
+			return;
+	}
+}
+
 void unwind_plan_write(const struct unwind_plan *plan, struct unwind_mapping *mappings)
 {
 	bool fp = unwind_plan_how(plan) == UNWIND_HOW_FP;

@@ -48,6 +48,13 @@ uint32_t unwind_plan_lacking(const struct unwind_plan *plan);
 /* Writes the mappings that the kernel side must confirm, ascending. */
 void unwind_plan_claim(const struct unwind_plan *plan, struct unwind_claims *claims);
 
+/*
+ * Writes the claim that one of the files is a language runtime, all zeros if none is: the first
+ * one, so the program before its libraries.
+ */
+void unwind_plan_claim_runtime(const struct unwind_plan *plan, struct unwind_files *files,
+			       struct runtime_claim *claim);
+
 /* Writes the mappings that the kernel side walks by, in the order of unwind_plan_claim. */
 void unwind_plan_write(const struct unwind_plan *plan, struct unwind_mapping *mappings);
 

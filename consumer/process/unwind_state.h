@@ -35,10 +35,13 @@ struct unwind_state {
 	enum unwind_how how, said; /* now; in the last line */
 	uint32_t table;		   /* number plus 1; 0: none */
 	uint32_t image;		   /* image that `how` is about, as in struct sample */
-	size_t cut;		   /* mappings that do not fit into the table */
-	uint64_t shape;		   /* of the published table's plan; 0: make the table again */
-	bool unconfirmed;	   /* the kernel side did not confirm all mappings of the plan */
-	bool left;		   /* a stack has left the mappings since they were read */
+	uint32_t runtime;	   /* of the table: enum runtime_state */
+	uint64_t recheck_ns;	   /* with RUNTIME_STATE_NOT_RESIDENT: when to check again */
+	uint64_t recheck_every_ns;
+	size_t cut;	  /* mappings that do not fit into the table */
+	uint64_t shape;	  /* of the published table's plan; 0: make the table again */
+	bool unconfirmed; /* the kernel side did not confirm all mappings of the plan */
+	bool left;	  /* a stack has left the mappings since they were read */
 	uint64_t published_ns, used_ns; /* when the table was published; its last sample */
 };
 

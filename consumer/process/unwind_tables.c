@@ -197,6 +197,7 @@ static int fill_table(const struct unwind_tables *all, const struct process *p, 
 		claims->start_ns = p->start_ns;
 		claims->table = number;
 		unwind_plan_claim(p->unwind.plan, claims);
+		unwind_plan_claim_runtime(p->unwind.plan, all->files, &claims->runtime);
 		__atomic_store_n(&claims->tgid, p->tgid, __ATOMIC_RELEASE);
 		r = read_ranges(all, &record);
 		__atomic_store_n(&claims->tgid, 0, __ATOMIC_RELEASE);
@@ -253,6 +254,7 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	/* Writes the table's members in the process's state. */
 	s->cut = t->cut;
 	s->unconfirmed = record.missed;
+	s->runtime = record.runtime;
 	s->table = number + 1;
 	s->image = p->maps.image;
 	s->shape = unwind_plan_shape(s->plan);

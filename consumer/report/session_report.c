@@ -17,6 +17,7 @@
 #include "consumer/evidence/time/session_calls.h"
 #include "consumer/evidence/waits/session_pools.h"
 #include "consumer/naming/frame_json.h"
+#include "consumer/naming/runtime_merge.h"
 #include "consumer/report/session_lines.h"
 #include "consumer/report/session_verdict.h"
 #include "consumer/sampling/wait_kind.h"
@@ -218,6 +219,8 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_u64(w, "unnamed", unnamed);
 	if (why)
 		jsonw_string(w, "quality_reason", why);
+	if (stack->flags & SAMPLE_RUNTIME && stack->runtime_end == RUNTIME_END_TORN)
+		jsonw_bool(w, "torn", true);
 	jsonw_array(w, "frames");
 }
 
@@ -351,7 +354,7 @@ static void drop_stack(struct report *r, const struct stack *stack, size_t bytes
 }
 
 /* Puts all lines of a stack into the batch, or none. */
-static void put_stack(struct report *r, const struct stack *stack)
+static void put_stack(struct report *r, struct stack *stack)
 {
 	size_t n, before;
 	struct jsonw head;
@@ -360,6 +363,7 @@ static void put_stack(struct report *r, const struct stack *stack)
 	bool whole;
 
 	r->rendering.nameless = line_bytes_is_short(&r->bytes);
+	runtime_merge_stack(r->rendering.symbols, stack);
 	n = frame_json_stack(&r->rendering, stack);
 	sum_stack(r, stack, n);
 	write_head(r, stack, &head, n, true);

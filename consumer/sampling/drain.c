@@ -5,6 +5,7 @@
 
 #include "consumer/io/turn.h"
 #include "consumer/process/process_rule.h"
+#include "consumer/runtimes/code_names.h"
 #include "consumer/sampling/sample_build_ids.h"
 #include "consumer/sampling/sample_decode.h"
 #include "consumer/sampling/sample_record.h"
@@ -159,8 +160,15 @@ static void take_record(void *context, const void *record, size_t bytes)
 		recorder_add(d->recorder, &scratch.sample);
 }
 
+static void take_name(void *context, const void *record, size_t bytes)
+{
+	code_names_add(context, record, bytes);
+}
+
 void drain_samples(struct drain *d)
 {
+	ring_drain(&d->pins->runtime_names, turn_until_ns(), take_name,
+		   symbols_code_names(d->symbols));
 	ring_drain(&d->pins->samples, turn_until_ns(), take_record, d);
 	process_unwind_step(d->unwind);
 }

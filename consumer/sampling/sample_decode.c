@@ -165,6 +165,22 @@ static void decode_addresses(const struct sample_context *c, const struct sample
 		finish_chain(c, missing, sample, asks);
 }
 
+/* Adds the frames of the runtime after the native ones. */
+static void add_runtime(const struct sample *record, struct stack_sample *sample)
+{
+	const struct sample_runtime *r = sample_record_runtime(record);
+	struct frame *frames = user_of(sample) + sample->user_frames;
+	const uint64_t *words = (const uint64_t *)(r + 1);
+
+	if (!r || !sample->user_frames)
+		return;
+	for (uint16_t i = 0; i < r->frames; i++)
+		frames[i] = (struct frame){ &stack_sample_runtime, words[i] };
+	sample->runtime_frames = r->frames;
+	sample->runtime_end = r->end;
+	sample->user_frames += r->frames;
+}
+
 void sample_decode_missing(const struct sample_context *c, const struct mappings *fresh,
 			   const struct sample *record, struct stack_sample *sample,
 			   struct sample_asks *ret_asks)
@@ -177,6 +193,7 @@ void sample_decode_missing(const struct sample_context *c, const struct mappings
 	if (fresh)
 		resolve_frames(fresh, record, count, user_of(sample));
 	finish_chain(c, true, sample, ret_asks);
+	add_runtime(record, sample);
 }
 
 /* Decodes one frame that the kernel resolved. */
@@ -280,4 +297,6 @@ void sample_decode(const struct sample_context *c, const struct sample *record,
 		decode_ids(c, record, ret_sample);
 	else
 		decode_addresses(c, record, ret_sample, ret_asks);
+	if (!ret_asks->mappings)
+		add_runtime(record, ret_sample);
 }

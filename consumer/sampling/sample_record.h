@@ -3,8 +3,8 @@
  * sample_record.h: a record of the samples ring as bytes: checks it and finds its parts. struct
  * sample is followed by the kernel frames, then the user frames. User frames are addresses; with
  * SAMPLE_BUILD_ID the kernel has resolved them, and with SAMPLE_ADDRESSES their addresses follow.
- * With SAMPLE_LEAF_ID the build-id of the leaf's file is next, and with SAMPLE_WAKER a struct
- * sample_waker is last. Pure.
+ * With SAMPLE_LEAF_ID the build-id of the leaf's file is next. Last is, with SAMPLE_WAKER, a struct
+ * sample_waker, or with SAMPLE_RUNTIME a struct sample_runtime with its frames. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
@@ -57,20 +57,30 @@ static inline const struct frame_build_id *sample_record_leaf_id(const struct sa
 					       record->user_frames);
 }
 
-/* Returns the time that a waker's stack represents; NULL for a tick's stack. */
-static inline const struct sample_waker *sample_record_waker(const struct sample *record)
+/* Returns the first byte after the native frames and the build-id of the leaf. */
+static inline const void *sample_record_rest(const struct sample *record)
 {
 	const struct frame_build_id *ids = sample_record_ids(record);
 	const struct frame_build_id *leaf = sample_record_leaf_id(record);
 	const uint64_t *addresses = sample_record_addresses(record);
 
-	if (!(record->flags & SAMPLE_WAKER))
-		return NULL;
 	if (leaf)
-		return (const struct sample_waker *)(leaf + 1);
+		return leaf + 1;
 	/* Frames that the kernel resolved, without addresses, end with their last frame. */
-	return addresses ? (const struct sample_waker *)(addresses + record->user_frames)
-			 : (const struct sample_waker *)(ids + record->user_frames);
+	return addresses ? (const void *)(addresses + record->user_frames)
+			 : (const void *)(ids + record->user_frames);
+}
+
+/* Returns the time that a waker's stack represents; NULL for a tick's stack. */
+static inline const struct sample_waker *sample_record_waker(const struct sample *record)
+{
+	return record->flags & SAMPLE_WAKER ? sample_record_rest(record) : NULL;
+}
+
+/* Returns the frames of a runtime, which follow the result; NULL if the record has none. */
+static inline const struct sample_runtime *sample_record_runtime(const struct sample *record)
+{
+	return record->flags & SAMPLE_RUNTIME ? sample_record_rest(record) : NULL;
 }
 
 #endif

@@ -3,3 +3,6 @@
 
 static char unknown_path[] = "[unknown]";
 struct module stack_sample_unknown = { .path = unknown_path, .anonymous = true, .loaded = true };
+
+static char runtime_path[] = "[runtime]";
+struct module stack_sample_runtime = { .path = runtime_path, .loaded = true };

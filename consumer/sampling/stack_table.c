@@ -8,8 +8,9 @@
 #include "shared/tools/macro.h"
 
 /* Samples that differ in one of these flags are different stacks. */
-#define STACK_FLAGS \
-	(SAMPLE_IN_USER | SAMPLE_KTHREAD | SAMPLE_UNWOUND | SAMPLE_MEMORY_STALL | STACK_SAMPLE_CUT)
+#define STACK_FLAGS                                                                                \
+	(SAMPLE_IN_USER | SAMPLE_KTHREAD | SAMPLE_UNWOUND | SAMPLE_MEMORY_STALL | SAMPLE_RUNTIME | \
+	 STACK_SAMPLE_CUT)
 
 const char *stack_table_phase(enum phase phase)
 {
@@ -120,7 +121,8 @@ static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 	hash = mix_word(mix_word(sample->start_ns, sample->cgroup_id),
 			(((uint64_t)sample->stop_reason << 32 | sample->tgid) << 8) | phase);
 	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
-	hash = mix_word(hash, (uint64_t)sample->on << 8 | sample->wait);
+	hash = mix_word(hash, (uint64_t)sample->on << 16 | (uint64_t)sample->runtime_end << 8 |
+				      sample->wait);
 	hash = mix_word(mix_word(hash, lock_address_of(sample)), lock_tgid_of(sample));
 	hash = mix_word(hash, (uint64_t)sample->call << 32 | (sample->flags & STACK_FLAGS));
 	hash = mix_word(hash, ((uint64_t)sample->kernel_frames << 16) | sample->user_frames);
@@ -139,6 +141,8 @@ static bool is_same(const struct stack *s, const struct stack_sample *sample, en
 	       s->call == sample->call && s->tgid == sample->tgid &&
 	       s->start_ns == sample->start_ns && s->cgroup_id == sample->cgroup_id &&
 	       s->kernel_frames == sample->kernel_frames && s->user_frames == sample->user_frames &&
+	       s->runtime_frames == sample->runtime_frames &&
+	       s->runtime_end == sample->runtime_end &&
 	       s->lock_address == lock_address_of(sample) && s->lock_tgid == lock_tgid_of(sample) &&
 	       !memcmp(s->comm, sample->comm, sizeof(s->comm)) &&
 	       !memcmp(s->frames, sample->frames, n * sizeof(*s->frames));
@@ -192,6 +196,8 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	stack->cgroup_id = sample->cgroup_id;
 	stack->kernel_frames = sample->kernel_frames;
 	stack->user_frames = sample->user_frames;
+	stack->runtime_frames = sample->runtime_frames;
+	stack->runtime_end = sample->runtime_end;
 	stack->phase = (uint8_t)phase;
 	stack->wait = sample->wait;
 	stack->on = sample->on;

@@ -57,14 +57,18 @@ struct stack {
 	uint64_t count;
 	uint64_t start_ns;
 	uint32_t tgid;
-	uint32_t threads; /* distinct thread ids */
-	uint32_t number;  /* index in the table */
-	uint16_t kernel_frames, user_frames;
-	/* SAMPLE_IN_USER, SAMPLE_KTHREAD, SAMPLE_UNWOUND, SAMPLE_MEMORY_STALL, STACK_SAMPLE_CUT */
+	uint32_t threads;				     /* distinct thread ids */
+	uint32_t number;				     /* index in the table */
+	uint16_t kernel_frames, user_frames, runtime_frames; /* as in struct stack_sample */
+	/*
+	 * SAMPLE_IN_USER, SAMPLE_KTHREAD, SAMPLE_UNWOUND, SAMPLE_MEMORY_STALL, SAMPLE_RUNTIME,
+	 * STACK_SAMPLE_CUT
+	 */
 	uint32_t flags;
 	uint32_t call;	     /* of CPU time: as in struct sample */
 	uint8_t phase;	     /* enum phase */
 	uint8_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
+	uint8_t runtime_end; /* enum runtime_end with SAMPLE_RUNTIME */
 	uint32_t on;	     /* number of the awaited object (wait_objects.h); 0: unknown */
 	uint8_t wait;	     /* the wait of its threads (wait_kind.h) */
 	int32_t user_error;

@@ -44,6 +44,8 @@ static void make_plain(const struct stack_sample *h, struct stack_sample *plain)
 	plain->flags = h->flags;
 	plain->kernel_frames = h->kernel_frames;
 	plain->user_frames = h->user_frames;
+	plain->runtime_frames = h->runtime_frames;
+	plain->runtime_end = h->runtime_end;
 	plain->user_error = h->user_error;
 	plain->stop_reason = h->stop_reason;
 	plain->image = h->image;
@@ -65,7 +67,7 @@ static void hold_modules(const struct wait_stack *stack, int holds)
 	for (size_t i = 0; i < frames_of(&stack->sample); i++) {
 		struct module *m = stack->sample.frames[i].module;
 
-		if (!m || m == &stack_sample_unknown)
+		if (!m || m == &stack_sample_unknown || m == &stack_sample_runtime)
 			continue;
 		if (holds > 0)
 			symbols_hold(m);
@@ -85,6 +87,7 @@ static bool is_same(const struct stack_sample *a, const struct stack_sample *b)
 	return a->start_ns == b->start_ns && a->tgid == b->tgid && a->slot == b->slot &&
 	       a->epoch == b->epoch && a->flags == b->flags &&
 	       a->kernel_frames == b->kernel_frames && a->user_frames == b->user_frames &&
+	       a->runtime_frames == b->runtime_frames && a->runtime_end == b->runtime_end &&
 	       a->user_error == b->user_error && a->stop_reason == b->stop_reason &&
 	       a->image == b->image && a->rule_id == b->rule_id && a->cgroup_id == b->cgroup_id &&
 	       a->wait == b->wait && memcmp(a->comm, b->comm, sizeof(a->comm)) == 0;

@@ -34,6 +34,7 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 	s->file.lock = &s->modules.lock;
 	build_ids_init(&s->ids, s->modules.seed);
 	perf_map_files_init(&s->perf_map_files, PERF_MAP_FOLDER);
+	code_names_init(&s->code_names);
 	s->max_bytes = max_bytes;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
@@ -47,6 +48,7 @@ void symbols_free(struct symbols *s)
 	build_ids_done(&s->ids);
 	perf_map_names_done(&s->jit);
 	perf_map_files_done(&s->perf_map_files);
+	code_names_done(&s->code_names);
 	kernel_symbol_reader_done(&s->ksyms);
 	free(s);
 }
@@ -65,6 +67,11 @@ int symbols_set_bpf_code(struct symbols *s, const char *path)
 struct perf_map_files *symbols_perf_map_files(struct symbols *s)
 {
 	return &s->perf_map_files;
+}
+
+struct code_names *symbols_code_names(struct symbols *s)
+{
+	return &s->code_names;
 }
 
 /* ---- from here on: symbolizer thread only */
@@ -409,6 +416,7 @@ void symbols_trim(struct symbols *s)
 	s->epoch++;
 	account_bytes(s, s->jit.bytes, 0, false);
 	perf_map_names_done(&s->jit);
+	code_names_trim(&s->code_names);
 	kernel_symbol_reader_trim(&s->ksyms);
 	account_ksyms(s);
 	while (s->table_bytes > s->max_bytes)

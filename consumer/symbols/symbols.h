@@ -80,8 +80,9 @@ struct module {
 	struct elf_symbols *symbols;
 	struct elf_links *links; /* owned; the debug file of a file without a full symbol table */
 	bool nameless;		 /* a frame was left without a name */
-	uint32_t looked;	 /* number of trims before the last search for a debug file */
-	struct pretty *pretty;	 /* demangled names of `symbols` that were needed */
+	bool interprets; /* it has an evaluation loop of a language runtime, which was replaced */
+	uint32_t looked; /* number of trims before the last search for a debug file */
+	struct pretty *pretty; /* demangled names of `symbols` that were needed */
 	bool loaded;
 	struct module *resolved; /* for a module without a file: the file with its build-id */
 	uint32_t resolved_at;	 /* `changes` of build_ids.h at that time */
@@ -94,6 +95,7 @@ struct module {
 	uint32_t epoch;	   /* number of trims before its last use */
 };
 
+struct code_names;
 struct perf_map_files;
 struct symbols;
 
@@ -248,6 +250,9 @@ bool symbols_is_build(struct symbols *s, const struct module *m, const uint8_t *
 
 /* Returns the open perf maps, for modules that see processes start and end (perf_map_files.h). */
 struct perf_map_files *symbols_perf_map_files(struct symbols *s);
+
+/* Returns the names of the code objects of runtimes; code_names_add may be called on it. */
+struct code_names *symbols_code_names(struct symbols *s);
 
 /* The result of a lookup. Strings live until the next symbols_trim, `reason` forever (reasons.def).
  */

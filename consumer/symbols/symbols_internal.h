@@ -4,6 +4,7 @@
 #define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_INTERNAL_H
 
 #include "consumer/jit/perf_map_names.h"
+#include "consumer/runtimes/code_names.h"
 #include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/kernel_symbol_reader.h"
 #include "consumer/symbols/module_file.h"
@@ -22,6 +23,7 @@ struct symbols {
 	uint32_t epoch;			/* trims so far */
 	struct jit jit;			/* of the session with the stacks that are being named */
 	struct perf_map_files perf_map_files; /* has its own lock */
+	struct code_names code_names;	      /* has its own lock */
 	struct ksyms ksyms;
 	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as counted in stats */
 };

@@ -78,17 +78,24 @@ static bool is_at_mutex(const struct look_on *on, const struct named_frame *fram
 	       (operation == FUTEX_WAIT && on->number && name && !strcmp(name, "/libc.so.6"));
 }
 
+/* Returns the row of a native function; NULL: it has none. An application may use any name. */
+static const struct row *row_of(const struct named_frame *f)
+{
+	return frame_name_is_runtime(f) ? NULL : find_row(f->fn);
+}
+
 /* Whether a function is the program's: its own, or of a library that works for it. */
 static bool is_place(const struct named_frame *f)
 {
-	const struct row *row = find_row(f->fn);
+	const struct row *row = row_of(f);
 
 	return f->fn && !f->entry && !(row && row->passes) && !frame_name_is_library(f->module);
 }
 
 /*
  * Returns the index of the frame that identifies the wait: the innermost function that a runtime
- * has compiled, whose natives wait for it; else the innermost one of the program; n: none.
+ * interprets or has compiled, because its natives wait for it; else the innermost one of the
+ * program; n: none.
  */
 static size_t find_place(const struct stack *stack, const struct named_frame *frames, size_t n)
 {
@@ -97,7 +104,8 @@ static size_t find_place(const struct stack *stack, const struct named_frame *fr
 	for (size_t i = stack->kernel_frames; i < n; i++) {
 		if (!is_place(&frames[i]))
 			continue;
-		if (frames[i].kind && !strcmp(frames[i].kind, "jit"))
+		if (frame_name_is_runtime(&frames[i]) ||
+		    (frames[i].kind && !strcmp(frames[i].kind, "jit")))
 			return i;
 		place = MIN(place, i);
 	}
@@ -121,12 +129,16 @@ static void find_frames(const struct stack *stack, const struct named_frame *fra
 	size_t place = find_place(stack, frames, n), callers = 0;
 	const struct module *library = NULL;
 	const struct named_frame *own;
+	bool of_runtime = false;
 
 	/* One function of a library is enough: its callers in other files explain more. */
-	if (stack->exe && place < n && stack->frames[place].module != stack->exe)
+	if (place < n && frame_name_is_runtime(&frames[place]))
+		of_runtime = true;
+	else if (stack->exe && place < n && stack->frames[place].module != stack->exe)
 		library = stack->frames[place].module;
 	for (size_t i = place + 1; i < n && callers < KNOWN_WAIT_CALLERS; i++) {
-		if (!is_place(&frames[i]) || (library && stack->frames[i].module == library))
+		if (!is_place(&frames[i]) || (library && stack->frames[i].module == library) ||
+		    (of_runtime && !frame_name_is_runtime(&frames[i])))
 			continue;
 		if (!strcmp(frames[i].fn, "main"))
 			break;
@@ -159,7 +171,7 @@ void known_wait_judge(const struct stack *stack, const struct look_on *on,
 	if (stack->wait != WAIT_BLOCKED + WAIT_IDLE && stack->wait != WAIT_BLOCKED + WAIT_LOCK)
 		return;
 	for (size_t i = stack->kernel_frames; i < n; i++) {
-		const struct row *row = find_row(frames[i].fn);
+		const struct row *row = row_of(&frames[i]);
 
 		if (!row || row->what == KNOWN_WAIT_NOTHING)
 			continue;

@@ -180,6 +180,7 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
 	if (stack->weight_ns < row->heaviest_ns)
 		return;
 	row->heaviest_ns = stack->weight_ns;
+	row->line = wait->frame ? wait->frame->line : 0;
 	memcpy(row->callers, wait->callers, sizeof(row->callers));
 	row->on = wait->on;
 }
@@ -312,6 +313,8 @@ int session_waits_say_place(const struct session_wait *row, char *text, size_t s
 {
 	size_t n = (size_t)snprintf(text, space, "%.200s", row->fn ? row->fn : "unnamed code");
 
+	if (n < space)
+		n += (size_t)frame_name_say_line(row->module, row->line, text + n, space - n);
 	for (int i = 0; i < KNOWN_WAIT_CALLERS && row->callers[i] && n < space; i++)
 		n += (size_t)snprintf(text + n, space - n, "%s%.100s", i ? ", " : " (called by ",
 				      row->callers[i]);
@@ -488,6 +491,7 @@ static void write_row(const struct session_wait *row, bool calm, struct jsonw *w
 	jsonw_object(w, NULL);
 	put_text(w, "fn", row->fn);
 	put_text(w, "module", row->module);
+	jsonw_u64_nonzero(w, "line", (uint64_t)row->line);
 	jsonw_string(w, "state", row->state == WAIT_FOR_CPU ? "runnable" : "blocked");
 	if (row->state >= WAIT_BLOCKED)
 		jsonw_string(w, "wait", wait_kind_name(row->state));

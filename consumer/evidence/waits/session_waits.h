@@ -40,6 +40,7 @@ struct session_waits {
 		uint64_t held_ns;
 		/* The rest is of the heaviest stack. */
 		uint64_t heaviest_ns;
+		int32_t line;				 /* of `fn`, in `module`; 0: unknown */
 		const char *callers[KNOWN_WAIT_CALLERS]; /* borrowed */
 		const struct look_on *on;		 /* borrowed; NULL: unknown */
 		uint8_t state;				 /* known_wait.h, like the rest */

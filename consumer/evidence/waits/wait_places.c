@@ -78,6 +78,7 @@ static void take_stack(struct wait_place *row, const struct stack *stack,
 	row->state = wait->state;
 	row->fn = wait->frame ? wait->frame->fn : NULL;
 	row->module = wait->frame ? wait->frame->module : NULL;
+	row->line = wait->frame ? wait->frame->line : 0;
 	memcpy(row->callers, wait->callers, sizeof(row->callers));
 	row->on = wait->on;
 }
@@ -130,6 +131,8 @@ int wait_place_say(const struct wait_place *place, char *text, size_t space)
 	if (n < space)
 		n += (size_t)snprintf(text + n, space - n, " in %.100s",
 				      place->fn ? place->fn : "unnamed code");
+	if (n < space)
+		n += (size_t)frame_name_say_line(place->module, place->line, text + n, space - n);
 	for (int i = 0; i < KNOWN_WAIT_CALLERS && place->callers[i] && n < space; i++)
 		n += (size_t)snprintf(text + n, space - n, "%s%.60s", i ? ", " : " (called by ",
 				      place->callers[i]);

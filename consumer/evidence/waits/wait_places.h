@@ -29,6 +29,7 @@ struct wait_place {
 	uint64_t heaviest_ns;
 	uint8_t state;				 /* wait_kind.h: refined by function and object */
 	const char *fn, *module;		 /* borrowed; fn NULL: no name */
+	int32_t line;				 /* of `fn`, in `module`; 0: unknown */
 	const char *callers[KNOWN_WAIT_CALLERS]; /* borrowed */
 	const struct look_on *on;		 /* borrowed; NULL: unknown */
 	bool busy;				 /* this stack was not idle */

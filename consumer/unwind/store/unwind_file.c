@@ -61,6 +61,8 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 	layout.fixed = e.header.e_type == ET_EXEC;
 	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
 		take_segment(&layout, &e.segments[i]);
+	if (r == 0)
+		runtime_symbols_read(&e, &layout.runtime);
 	elf_reader_done(&e);
 	if (r == 0 && id.n >= BUILD_ID_BYTES_MIN &&
 	    elf_digest_read(image, ELF_DIGEST_ROWS, &layout.digest) < 0)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "consumer/runtimes/runtime_symbols.h"
 #include "consumer/symbols/symbols.h"
 #include "consumer/unwind/compile/unwind_compile.h"
 
@@ -27,6 +28,7 @@ struct unwind_layout {
 	uint8_t build_id[BUILD_ID_BYTES_MAX];
 	uint8_t build_id_bytes; /* 0: none */
 	uint64_t digest; /* of the sections that rows are made from (elf_digest.h); 0: unknown */
+	struct runtime_symbols runtime;
 };
 
 /*

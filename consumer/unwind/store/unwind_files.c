@@ -417,6 +417,24 @@ int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, u
 	return r;
 }
 
+bool unwind_files_claim(struct unwind_files *f, uint32_t number, uint64_t start, uint64_t offset,
+			struct runtime_claim *claim)
+{
+	const struct unwind_layout *layout = &f->builds.items[number].layout;
+	uint64_t bias;
+	bool is_runtime;
+
+	pthread_mutex_lock(&f->lock);
+	is_runtime = layout->runtime.indices[RUNTIME_SYMBOL_STATE] &&
+		     unwind_file_bias(layout, start, offset, &bias) == 0;
+	if (is_runtime) {
+		claim->start = bias + layout->runtime.first;
+		memcpy(claim->symbols, layout->runtime.indices, sizeof(claim->symbols));
+	}
+	pthread_mutex_unlock(&f->lock);
+	return is_runtime;
+}
+
 uint64_t unwind_files_grace(struct unwind_files *f)
 {
 	uint64_t asked;

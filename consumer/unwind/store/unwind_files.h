@@ -94,6 +94,13 @@ int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, u
 		      uint64_t *ret_base);
 
 /*
+ * Writes the claim that a held file, which a process has mapped at `start` from `offset` on, is a
+ * language runtime. Returns false if it is none.
+ */
+bool unwind_files_claim(struct unwind_files *f, uint32_t number, uint64_t start, uint64_t offset,
+			struct runtime_claim *claim);
+
+/*
  * Begins a grace period and returns its number; it has passed when unwind_files_graced returns that
  * number or more.
  */

@@ -48,6 +48,9 @@ static uint64_t read_all(const struct sample *s)
 		sum += sum_build_ids(leaf, 1);
 	if (sample_record_waker(s))
 		sum += sample_record_waker(s)->weight_ns + sample_record_waker(s)->lock.kind;
+	if (sample_record_runtime(s))
+		sum += sum_words((const uint64_t *)(sample_record_runtime(s) + 1),
+				 sample_record_runtime(s)->frames);
 	return sum + s->time_ns + s->start_ns + s->seq + s->tid + s->tgid + (uint8_t)s->comm[0];
 }
 

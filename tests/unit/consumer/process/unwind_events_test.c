@@ -30,6 +30,7 @@ static bool says(const struct jsonw *w, const char *text)
 static void test_status(void **state)
 {
 	struct totals totals = { .unwind_stop_reasons = { [UNWIND_END_COMPLETE] = 4711 } };
+	const struct code_names_stats names = { .evicted = 815 };
 	struct jsonw w;
 
 	if (!t.fake)
@@ -37,12 +38,13 @@ static void test_status(void **state)
 	unwind_testing_published(&t, 100, 0, 77);
 	jsonw_init(&w, 65536);
 	jsonw_object(&w, NULL);
-	unwind_events_write_status(&t.fake->a.unwind.tables, &totals, &w);
+	unwind_events_write_status(&t.fake->a.unwind.tables, &totals, &names, &w);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
 	assert_true(says(&w, "\"tables_used\":1"));
 	assert_true(says(&w, program_invocation_short_name));
 	assert_true(says(&w, ":4711"));
+	assert_true(says(&w, "\"evicted\":815"));
 	jsonw_done(&w);
 }
 
