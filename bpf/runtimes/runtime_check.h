@@ -80,6 +80,13 @@ struct runtime_file {
  */
 MAP(LRU_HASH, runtime_files, __u64, struct runtime_file, RUNTIME_FILES);
 
+/* The numbers that decide the layout of CPython. */
+struct python_print {
+	__u32 version; /* 0: of before 3.11, which has no such word */
+	__u32 code_bytes;
+	__u64 state_bytes;
+};
+
 /* State of one check. Not on the stack, as struct tree_scratch of iter.bpf.c. */
 struct runtime_checked {
 	__u64 mm, pgd;
@@ -98,6 +105,7 @@ struct runtime_checked {
 	__u32 layout;
 	__u64 version; /* of the file */
 	struct runtime_file found;
+	struct python_print print;
 	__u64 values[8], sizes[8];
 	__u64 words[2 * CHECK_READ_BYTES / 8]; /* the memory read last */
 	struct vma_node node;
@@ -314,14 +322,20 @@ static long check_dynamic(__u32 i, void *context)
 	return !tag;
 }
 
-/* Returns whether the object is within a loaded segment of the file. */
+/*
+ * Returns whether the object is within a loaded segment of the file. Without branches: the verifier
+ * would follow each combination.
+ */
 static __always_inline bool is_loaded(const struct runtime_checked *c, __u64 address, __u64 bytes)
 {
-	bool is_in = false;
+	__u64 is_in = 0;
 
-	for (int i = 0; i < ELF_LOADS_MAX; i++)
-		is_in |= i < c->loads && address - c->at[i] < c->bytes[i] &&
-			 bytes <= c->bytes[i] - (address - c->at[i]);
+	for (int i = 0; i < ELF_LOADS_MAX; i++) {
+		__u64 at = address - c->at[i], room = c->bytes[i];
+
+		/* Of sizes below 2^63 the sign of a difference is a comparison. */
+		is_in |= ((at - room) & ~((room - at) - bytes) & ~at & ((__u64)i - c->loads)) >> 63;
+	}
 	return is_in;
 }
 
@@ -379,49 +393,48 @@ __noinline int runtime_check_symbols(void)
 	return c->state == RUNTIME_STATE_OK ? 0 : -1;
 }
 
-/* The numbers that decide the layout of CPython. */
-struct python_print {
-	__u32 version; /* 0: of before 3.11, which has no such word */
-	__u32 code_bytes;
-	__u64 state_bytes;
-};
-
-/* Finds the only layout that fits. Returns its number, or PYTHON_LAYOUTS. */
-static __always_inline __u32 find_layout(const struct python_print *p)
+/*
+ * Compares row `i` of the layouts: sets *found to its number plus 1 if it fits. At most one does.
+ * The numbers are small, so the sign of a difference is a comparison.
+ */
+static __always_inline void compare_layout(const struct python_print *p, __u32 i, __u32 *found)
 {
-	__u32 found = PYTHON_LAYOUTS;
+	const volatile struct python_layout *l = &python_layouts[i & (PYTHON_LAYOUTS - 1)];
+	__u64 version = l->version, state_bytes = l->state_bytes;
+	__u64 is_old = (version - PYTHON_OBJECTS) >> 63, differs;
 
-	for (__u32 i = 0; i < PYTHON_LAYOUTS; i++) {
-		const volatile struct python_layout *l = &python_layouts[i];
-		bool fits = l->version && l->code_bytes == p->code_bytes;
+	/* Up to 3.10 the size is exact, and there is no version; later it is a minimum. */
+	differs = (p->version ^ (version & (is_old - 1))) | (l->code_bytes ^ p->code_bytes);
+	differs |= is_old * (state_bytes ^ p->state_bytes) | (p->state_bytes - state_bytes) >> 63;
+	differs |= !version;
+	*found += (i + 1) * !differs;
+}
 
-		if (l->version < PYTHON_OBJECTS)
-			fits = fits && !p->version && l->state_bytes == p->state_bytes;
-		else
-			fits = fits && l->version == p->version && l->state_bytes <= p->state_bytes;
-		if (fits)
-			found = i;
-	}
-	return found;
+static long compare_row(__u32 i, void *context)
+{
+	struct runtime_checked *c = *(struct runtime_checked **)context;
+
+	compare_layout(&c->print, i, &c->layout);
+	return 0;
 }
 
 /* Reads the version and the sizes, and finds the layout. */
 __noinline int runtime_check_layout(void)
 {
 	struct runtime_checked *c = runtime_checked_get();
-	struct python_print print = {};
 	__u64 code, version;
 
 	if (!c)
 		return -1;
 	code = c->values[RUNTIME_SYMBOL_CODE];
 	version = c->values[RUNTIME_SYMBOL_VERSION];
-	c->layout = PYTHON_LAYOUTS;
+	c->layout = 0;
+	c->print.version = 0;
 	/* The type of types is its own type; tp_name and tp_basicsize of this one. */
 	if (runtime_check_read(code, 40))
 		return -1;
-	print.code_bytes = c->words[4];
-	print.state_bytes = c->sizes[RUNTIME_SYMBOL_STATE];
+	c->print.code_bytes = c->words[4];
+	c->print.state_bytes = c->sizes[RUNTIME_SYMBOL_STATE];
 	code = c->words[3];
 	c->words[0] = 0;
 	if (!runtime_check_is_fixed(c, code, 5) || runtime_check_read(code, 5) ||
@@ -436,13 +449,14 @@ __noinline int runtime_check_layout(void)
 				c->state = RUNTIME_STATE_UNKNOWN_VERSION;
 			return -1;
 		}
-		print.version = (__u32)c->words[0] >> 16;
+		c->print.version = (__u32)c->words[0] >> 16;
 	}
-	c->layout = find_layout(&print);
-	if (c->layout >= PYTHON_LAYOUTS) {
+	bpf_loop(PYTHON_LAYOUTS, compare_row, &c, 0);
+	if (!c->layout) {
 		c->state = RUNTIME_STATE_UNKNOWN_VERSION;
 		return -1;
 	}
+	c->layout--;
 	keep_file(c);
 	return 0;
 }

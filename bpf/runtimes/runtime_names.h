@@ -15,10 +15,10 @@
 #include "bpf/runtimes/python_layout.h"
 #include "bpf/runtimes/runtime_walk.h"
 
-#define RUNTIME_KNOWN	   16384 /* code objects with a number, of all processes */
-#define RUNTIME_COPIES	   4	 /* code objects that one walk copies */
-#define RUNTIME_COPIES_1S  64	 /* of one process in a second */
-#define RUNTIME_COPIES_ALL 512	 /* of all processes in a second */
+#define RUNTIME_KNOWN	   8192 /* code objects with a number, of all processes */
+#define RUNTIME_COPIES	   4	/* code objects that one walk copies */
+#define RUNTIME_COPIES_1S  64	/* of one process in a second */
+#define RUNTIME_COPIES_ALL 512	/* of all processes in a second */
 #define RUNTIME_STRING_MAX (1u << 20)
 
 /* The code object of a process. A freed one may come back at its address with other members. */

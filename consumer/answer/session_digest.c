@@ -163,7 +163,7 @@ static size_t find_self(const struct stack *stack, const struct named_frame *fra
 static void add_quality(struct session_digest *s, enum signal_bit signal, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
-	const struct named_frame *root = n ? &frames[n - 1] : NULL;
+	const struct named_frame *root = frame_name_root(frames, n);
 	const char *why;
 	enum quality quality = frame_name_quality(stack, frames, n, &why);
 	size_t gap = quality == QUALITY_BROKEN ? frame_name_gap(stack, frames, n) : 0;

@@ -112,6 +112,13 @@ static void name_runtime(struct symbols *symbols, const struct frame *f, struct 
 	};
 }
 
+const struct named_frame *frame_name_root(const struct named_frame *frames, size_t n)
+{
+	while (n && frame_name_is_runtime(&frames[n - 1]))
+		n--;
+	return n ? &frames[n - 1] : NULL;
+}
+
 int frame_name_say_line(const char *file, int32_t line, char *text, size_t space)
 {
 	const char *slash = file ? strrchr(file, '/') : NULL;
@@ -198,7 +205,7 @@ static bool is_known_end(const struct stack *stack, const struct named_frame *ro
 enum unwind_end frame_name_end(const struct stack *stack, const struct named_frame *frames,
 			       size_t n)
 {
-	const struct named_frame *leaf = n ? &frames[n - 1] : NULL;
+	const struct named_frame *leaf = frame_name_root(frames, n);
 
 	if (stack->stop_reason != UNWIND_END_COMPLETE || stack->user_frames > 1 ||
 	    (leaf && leaf->entry))
@@ -213,7 +220,7 @@ enum unwind_end frame_name_end(const struct stack *stack, const struct named_fra
 static enum quality unwound_quality(const struct stack *stack, const struct named_frame *frames,
 				    size_t n, const char **ret_reason)
 {
-	const struct named_frame *root = n ? &frames[n - 1] : NULL;
+	const struct named_frame *root = frame_name_root(frames, n);
 	enum unwind_end end = frame_name_end(stack, frames, n);
 
 	if (stack->kernel_frames >= STACK_FRAMES) {
@@ -236,7 +243,7 @@ static enum quality unwound_quality(const struct stack *stack, const struct name
 enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
 				size_t n, const char **ret_reason)
 {
-	const struct named_frame *root = n ? &frames[n - 1] : NULL;
+	const struct named_frame *root = frame_name_root(frames, n);
 
 	*ret_reason = NULL;
 	if (stack->flags & SAMPLE_KTHREAD)

@@ -51,6 +51,12 @@ struct named_frame {
 bool frame_name_is_runtime(const struct named_frame *f);
 
 /*
+ * Returns the outermost native frame: functions that are interpreted may follow a native stack that
+ * ends too early. NULL: there is none.
+ */
+const struct named_frame *frame_name_root(const struct named_frame *frames, size_t n);
+
+/*
  * Writes " at app.py:12", the line of a function of the application; nothing for line 0. Returns
  * the length.
  */

@@ -89,13 +89,17 @@ static bool is_proved(struct code_files *code, const struct stack *stack,
 void frame_proof_judge(struct code_files *code, const struct stack *stack,
 		       struct named_frame *frames, size_t n)
 {
-	const struct module *m = n ? stack->frames[n - 1].module : NULL;
+	const struct module *m;
 	struct named_frame *root;
+	size_t end = n;
 
-	if (n <= stack->kernel_frames || !m)
+	while (end && frame_name_is_runtime(&frames[end - 1]))
+		end--;
+	m = end ? stack->frames[end - 1].module : NULL;
+	if (end <= stack->kernel_frames || !m)
 		return;
-	root = &frames[n - 1];
-	if (!m->anonymous && stack_sample_is_code(&stack->frames[n - 1]))
+	root = &frames[end - 1];
+	if (!m->anonymous && stack_sample_is_code(&stack->frames[end - 1]))
 		root->entry = frame_entry_is(code, m, root);
 	if (!root->entry &&
 	    !(stack->flags & SAMPLE_UNWOUND && stack->stop_reason == UNWIND_END_COMPLETE))

@@ -174,7 +174,8 @@ def test_many_mappings(t):
     check(line["unwind"] == "mixed" and line["mappings"] > 2000, f"{line}")
     check(line["mappings_cut"] == line["mappings"] - 512, f"{line}")
     check(agent.call("status")["unwind"]["mappings_cut"] >= line["mappings_cut"], "not in status")
-    spun = [s for s in stacks if s["frames"][-1].get("module") == "[anon]"]
+    # The functions of the application follow a native stack that ends too early.
+    spun = [s for s in stacks if [f for f in s["frames"] if f["kind"] != "runtime"][-1].get("module") == "[anon]"]
     check(sum(s["count"] for s in spun) > 10, f"{[user_names(s) for s in stacks][:3]}")
     check(all("more executable mappings" in s["quality_reason"] for s in spun), f"{spun[:2]}")
     check_complete([s for s in stacks if s not in spun], end, 30)

@@ -27,8 +27,8 @@ static const char *const given[] = {
 	"errors",	    "unwind_pool",   "unwind_rules",   "unwind_files", "unwind_process",
 	"unwind_claims",    "neighbours",    "neighbour_cpus", "asked",	       "accounts",
 	"queue_neighbours", "account_calls", "locks",	       "lock_wakers",  "block_open",
-	"block_sums",	    "socket_looks",  "reclaim_open",   "reclaim_sums", "long_waits",
-	"accounts_near",
+	"block_sums",	    "socket_looks",  "runtime_names",  "reclaim_open", "reclaim_sums",
+	"long_waits",	    "accounts_near",
 };
 
 static const char *const closed[] = {
