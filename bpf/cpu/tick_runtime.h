@@ -19,6 +19,8 @@ static long name_wanted(__u32 i, void *context)
 		return 1;
 	i &= RUNTIME_WANTED - 1;
 	object = READ_WORD(facts->wanted[i].object);
+	if (object)
+		facts->has_wanted = 1;
 	if (!object || READ_WORD(facts->wanted[i].tgid) != w->wants)
 		return 0;
 	facts->wanted[i].object = 0;
@@ -39,6 +41,7 @@ __noinline int tick_runtime(__u32 at, __u32 number)
 	struct stack_buffer *b = map_single(&stack_scratch);
 	struct runtime_walk *w = runtime_walk_get();
 	struct sample_runtime *head;
+	struct runtime_facts *facts;
 	__u64 offset = at, bytes;
 	int count;
 
@@ -47,7 +50,9 @@ __noinline int tick_runtime(__u32 at, __u32 number)
 	w->copies = RUNTIME_COPIES;
 	w->wants = 0;
 	count = tick_python_walk(number, b->walk.table_generation, task_thread_pointer(task));
-	if (count >= 0) {
+	facts = bpf_map_lookup_elem(&runtime_facts, &number);
+	if (count >= 0 && facts && READ_WORD(facts->has_wanted)) {
+		facts->has_wanted = 0;
 		w->wants = task->tgid;
 		bpf_loop(RUNTIME_WANTED, name_wanted, &number, 0);
 	}

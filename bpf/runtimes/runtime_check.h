@@ -521,6 +521,7 @@ static __always_inline __u32 runtime_check(struct task_struct *task, const struc
 	f->proved.image = r->image;
 	f->proved.layout = c->layout;
 	f->second = f->copied = 0;
+	f->has_wanted = 0;
 	__builtin_memset(f->wanted, 0, sizeof(f->wanted));
 	__sync_lock_test_and_set(&f->proved.table_generation, r->table_generation);
 	return RUNTIME_STATE_OK;

@@ -33,6 +33,7 @@ struct runtime_facts {
 	 * Code objects of waiting threads without a name, by process: forked children share the
 	 * table. A tick of the process copies their names.
 	 */
+	__u32 has_wanted, pad; /* 1: there may be some in `wanted` */
 	struct {
 		__u64 object; /* 0: none */
 		__u32 tgid, pad;

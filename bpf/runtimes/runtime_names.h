@@ -46,6 +46,53 @@ __weak RING_MAP(runtime_names, 512 * 1024);
 #ifndef UNWIND_OTHER_TASK
 #define RUNTIME_NAMED(name) tick_##name
 
+#define RUNTIME_CACHE 512 /* numbers that a CPU remembers; a power of two: 32 KiB at most */
+
+/* A number, as in `runtime_known`: to find it there takes as long as to read the code object. */
+struct runtime_cached {
+	struct runtime_known_key key;
+	__u32 number, pad;
+};
+
+struct runtime_cache {
+	struct runtime_cached entries[RUNTIME_CACHE];
+};
+
+/* Private. Ticks do not nest, so no entry is torn. */
+MAP(PERCPU_ARRAY, runtime_caches, __u32, struct runtime_cache, 1);
+
+/* Returns the place of the code object in the cache of this CPU, or NULL. */
+static __always_inline struct runtime_cached *runtime_cache_at(__u64 object)
+{
+	struct runtime_cache *cache = map_single(&runtime_caches);
+	__u64 at = (object >> 4) * 0x9e3779b97f4a7c15ull >> 32;
+
+	asm volatile("" : "+r"(at)); /* as in want_name */
+	return cache ? &cache->entries[at & (RUNTIME_CACHE - 1)] : 0;
+}
+
+/* Returns the number that the CPU remembers for the key; 0: none. */
+static __always_inline __u32 runtime_cache_find(const struct runtime_known_key *key)
+{
+	const struct runtime_cached *c = runtime_cache_at(key->object);
+
+	if (!c || c->key.object != key->object || c->key.fold != key->fold ||
+	    c->key.start_ns != key->start_ns || c->key.tgid != key->tgid ||
+	    c->key.image != key->image)
+		return 0;
+	return c->number;
+}
+
+static __always_inline void runtime_cache_put(const struct runtime_known_key *key, __u32 number)
+{
+	struct runtime_cached *c = runtime_cache_at(key->object);
+
+	if (!c)
+		return;
+	c->key = *key;
+	c->number = number;
+}
+
 /* Too large for the BPF stack. Ticks do not nest (stack.h). */
 MAP(PERCPU_ARRAY, runtime_walks, __u32, struct runtime_walk, 1);
 
@@ -69,6 +116,16 @@ static __always_inline long runtime_read(void *to, __u32 bytes, __u64 address)
  * functions.
  */
 #define RUNTIME_NAMED(name) look_##name
+
+/* Without a cache, because its entries would be torn if one reader preempts another. */
+static __always_inline __u32 runtime_cache_find(const struct runtime_known_key *key)
+{
+	return 0;
+}
+
+static __always_inline void runtime_cache_put(const struct runtime_known_key *key, __u32 number)
+{
+}
 
 static __always_inline struct runtime_walk *runtime_walk_get(void);
 static __always_inline long runtime_read(void *to, __u32 bytes, __u64 address);
@@ -226,6 +283,7 @@ static __always_inline void want_name(struct runtime_facts *facts, __u64 object,
 	at &= RUNTIME_WANTED - 1;
 	facts->wanted[at].tgid = tgid;
 	facts->wanted[at].object = object;
+	facts->has_wanted = 1;
 }
 
 /*
@@ -254,9 +312,15 @@ __noinline int RUNTIME_NAMED(runtime_number)(__u64 object, __u32 table)
 	key.fold = runtime_mix(key.fold, code_word(w, l->name));
 	key.fold = runtime_mix(key.fold, code_word(w, l->file));
 	key.fold = runtime_mix(key.fold, code_word(w, l->table));
+	number = runtime_cache_find(&key);
+	if (number)
+		return (int)number;
 	known = bpf_map_lookup_elem(&runtime_known, &key);
-	if (known)
-		return (int)READ_WORD(*known);
+	if (known) {
+		number = READ_WORD(*known);
+		runtime_cache_put(&key, number);
+		return (int)number;
+	}
 	if (!may_copy(w, facts, numbers)) {
 		w->delayed = 1;
 		if (READ_WORD(w->wants))
