@@ -163,6 +163,38 @@ def test_other_pythons(t):
         check_version(t, agent, path)
 
 
+def is_exact(stack):
+    """All frames of the sample, down to the function that ran, each with a line that it can be in."""
+    frames, source = of_runtime(stack), PROGRAM.split("\n")
+    names = [name for name, _, _ in frames]
+    return names and names == CALLS[:len(names)] and all(
+        file == "app.py" and line and any(text in source[line - 1] for text in (*LINES[name], f"def {name}"))
+        for name, file, line in frames)
+
+
+def test_share_of_exact(t):
+    """At 499 Hz almost every sample has exactly the functions, files and lines that the program has at that moment."""
+    seconds, shares = 30 if os.environ.get("TROCAR_LONG") else 3, {}
+    agent = t.agent(rules(rule("py", comm="no-such")), load=["--hz", "499"])
+    for version, path in pythons():
+        group = t.cgroup(f"{version}-{len(shares)}")
+        process = start(t, group, path)
+        capture(agent, group, 1000)
+        _, session = capture(agent, group, seconds * 1000)
+        counts = [(s["count"], is_exact(s), s) for s in stacks(agent, session) if s["pid"] == process.pid]
+        counts = [c for c in counts if c[2]["phase"] == "during" and "_bootstrap" not in [n for n, _, _ in of_runtime(c[2])]]
+        exact, samples = sum(n for n, right, _ in counts if right), sum(n for n, _, _ in counts)
+        shares[path] = exact / samples
+        print(f"{version}: {exact} of {samples} samples are exact ({path})")
+        for n, right, s in sorted(counts, key=lambda c: -c[0]):
+            if not right:
+                print("   ", n, [f["fn"] for f in s["frames"]][:4], of_runtime(s)[-3:], s.get("torn"))
+        process.kill()
+        process.wait()
+        os.remove(t.folder / "ready")
+    check(all(share >= 0.98 for share in shares.values()), f"{shares}")
+
+
 FORKS = '''import os, time
 def work():
     end = time.time() + 60
