@@ -268,7 +268,7 @@ static const struct sample_runtime *sample_once(const struct fixture *f, int tri
 {
 	for (int i = 0; i < tries; i++) {
 		harness_forget(f->h);
-		sample_for(f->h, 30);
+		sample_for(f->h, 12);
 		drain_names();
 		for (size_t k = f->h->samples.count; k; k--) {
 			const struct sample *s = f->h->samples.records[k - 1];
@@ -512,7 +512,7 @@ static void hostile_memory(void **state)
 	world->thread[THREAD] ^= 64;
 	/* Random pointers everywhere. */
 	srand(5);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 100; i++) {
 		uint64_t *words = (uint64_t *)world->frames;
 
 		make_world(16);

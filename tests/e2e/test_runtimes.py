@@ -7,6 +7,8 @@ and waiting, on each CPython that is to be had."""
 import glob
 import os
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -229,6 +231,43 @@ def test_forked_workers(t):
     check(len(workers) == 2, f"workers: {workers}")
     for pid, found in workers.items():
         check([s for s in found if s[:3] == ["<module>", "serve", "work"]], f"{pid} has no frames: {found[:3]}")
+
+
+EMBEDS = """
+void Py_Initialize(void);
+int PyRun_SimpleString(const char *text);
+int main(void)
+{
+    Py_Initialize();
+    return PyRun_SimpleString(
+        "import time\\n"
+        "def inner():\\n"
+        "    end = time.time() + 60\\n"
+        "    while time.time() < end: sum(range(1000))\\n"
+        "def outer():\\n"
+        "    inner()\\n"
+        "open('ready', 'w').close()\\n"
+        "outer()\\n");
+}
+"""
+
+
+@pytest.mark.core
+def test_embedded(t):
+    """A program of another name that has the interpreter in a library."""
+    found = sorted(glob.glob("/usr/lib/*/libpython3.*.so.1.0"))
+    if not found or not shutil.which("gcc"):
+        pytest.skip("there is no libpython3.N.so.1.0, or no gcc")
+    (t.folder / "embeds.c").write_text(EMBEDS)
+    subprocess.run(["gcc", "-o", t.folder / "embeds", t.folder / "embeds.c", found[-1]], check=True)
+    agent, group = t.agent(rules(rule("py", comm="no-such"))), t.cgroup()
+    process = t.run(t.folder / "embeds", cgroup=group)
+    until(lambda: (t.folder / "ready").exists(), 20, "the program is not ready")
+    capture(agent, group, 500)
+    _, session = capture(agent, group, 1500)
+    names = [[name for name, _, _ in of_runtime(s)] for s in stacks(agent, session) if s["pid"] == process.pid]
+    right = [n for n in names if n[:3] == ["<module>", "outer", "inner"]]
+    check(len(right) * 10 >= len(names) * 9 > 0, f"{names[:5]}")
 
 
 @pytest.mark.core
