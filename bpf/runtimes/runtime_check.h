@@ -123,20 +123,23 @@ __noinline int runtime_check_piece(__u64 address, __u32 to, __u32 bytes)
 {
 	const struct page_layout *l = map_single(&page_layout);
 	struct runtime_checked *c = runtime_checked_get();
-	__u64 from, entry = 0, at = 0, n = bytes, offset = to;
+	__u64 from, entry = 0, again = 0, at = 0, n = bytes, offset = to;
 
 	asm volatile("" : "+r"(n), "+r"(offset));
 	if (!l || !l->base || !c || n > CHECK_READ_BYTES || offset > CHECK_READ_BYTES ||
 	    address >> ((l->top + PAGE_TABLE_BITS - 1) & 63))
 		return -1;
 	from = page_walk_find(l, c->pgd, address, &entry, &at);
-	if (!from || !(entry & CHECK_USER))
+	/* As look_fetch of look_memory.h: the page may have been taken during the read. */
+	if (!from || !(entry & CHECK_USER) ||
+	    bpf_probe_read_kernel((char *)c->words + offset, n, (const void *)from) ||
+	    bpf_probe_read_kernel(&again, sizeof(again), (const void *)at) ||
+	    (entry ^ again) & (PAGE_FRAME | PAGE_PRESENT))
 		return -1;
-	return bpf_probe_read_kernel((char *)c->words + offset, n, (const void *)from) ? -1 : 0;
+	return 0;
 }
 
-/* Reads up to CHECK_READ_BYTES bytes to `words`. Sets `state` and returns -1 without memory there.
- */
+/* Reads up to CHECK_READ_BYTES bytes to `words`. Without memory there sets `state`, returns -1. */
 __noinline int runtime_check_read(__u64 address, __u32 bytes)
 {
 	struct runtime_checked *c = runtime_checked_get();
@@ -226,10 +229,10 @@ static long check_header(__u32 i, void *context)
 		c->bytes[n & (ELF_LOADS_MAX - 1)] = bytes;
 		c->loads = n + 1;
 	}
-	if (flags & ELF_PF_X) {
+	if (flags & ELF_PF_X && !c->runs) {
 		c->found.code = c->bias + address - c->start;
 		c->found.code_base = c->found.code - offset;
-		c->runs |= runtime_check_runs(c);
+		c->runs = runtime_check_runs(c);
 	}
 	return 0;
 }

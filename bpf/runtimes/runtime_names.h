@@ -269,6 +269,7 @@ static __always_inline __u32 copy_names(void)
 	if (bpf_ringbuf_output(&runtime_names, &w->name, sizeof(w->name) - RUNTIME_TABLE_BYTES + n,
 			       BPF_RB_NO_WAKEUP)) {
 		TOTALS_COUNT(runtime_names_full);
+		w->delayed = 1;
 		return 0;
 	}
 	return w->name.number;
@@ -327,8 +328,7 @@ __noinline int RUNTIME_NAMED(runtime_number)(__u64 object, __u32 table)
 			want_name(facts, object, w->wants);
 		return 0;
 	}
-	/* A code object that cannot be copied costs its process a part of each walk, and no more.
-	 */
+	/* A code object that cannot be copied takes a part of the walk's limit, and no more. */
 	number = copy_names();
 	if (!number)
 		return 0;

@@ -166,7 +166,8 @@ static void add_quality(struct session_digest *s, enum signal_bit signal, const 
 	const struct named_frame *root = frame_name_root(frames, n);
 	const char *why;
 	enum quality quality = frame_name_quality(stack, frames, n, &why);
-	size_t gap = quality == QUALITY_BROKEN ? frame_name_gap(stack, frames, n) : 0;
+	bool broken = frame_name_native_quality(stack, frames, n, &why) == QUALITY_BROKEN;
+	size_t gap = broken ? frame_name_gap(stack, frames, n) : 0;
 	enum unwind_end end = gap ? UNWIND_END_UNPROVED : frame_name_end(stack, frames, n);
 
 	s->samples[signal][quality] += stack->count;
@@ -185,7 +186,7 @@ static void add_quality(struct session_digest *s, enum signal_bit signal, const 
 	/* If a caller may be missing, the code below the gap keeps no frame pointer. */
 	if (gap)
 		root = &frames[gap - 1];
-	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
+	if (broken && stack->user_frames && root && root->module)
 		tally_add(&s->broken, root->module, find_reason(s, stack, end), stack->count)
 			->rowless = frame_name_rowless(stack, root);
 }

@@ -240,8 +240,8 @@ static enum quality unwound_quality(const struct stack *stack, const struct name
 	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
 }
 
-enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
-				size_t n, const char **ret_reason)
+enum quality frame_name_native_quality(const struct stack *stack, const struct named_frame *frames,
+				       size_t n, const char **ret_reason)
 {
 	const struct named_frame *root = frame_name_root(frames, n);
 
@@ -274,6 +274,25 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 	*ret_reason = say_rowless(stack, root,
 				  "the chain of frame pointers ended before an entry point: "
 				  "built without frame pointers");
+	return QUALITY_BROKEN;
+}
+
+/* A whole native stack is not the whole stack while functions that are interpreted are missing. */
+enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
+				size_t n, const char **ret_reason)
+{
+	enum quality native = frame_name_native_quality(stack, frames, n, ret_reason);
+
+	if (native != QUALITY_COMPLETE || !(stack->flags & SAMPLE_RUNTIME))
+		return native;
+	if (stack->runtime_end == RUNTIME_END_DEPTH) {
+		*ret_reason = "deeper than 128 functions that are interpreted";
+		return QUALITY_TRUNCATED;
+	}
+	if (stack->runtime_end != RUNTIME_END_TORN)
+		return native;
+	*ret_reason = "functions that are interpreted are missing: a frame was being changed, or "
+		      "its memory was not resident";
 	return QUALITY_BROKEN;
 }
 

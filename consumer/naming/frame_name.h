@@ -80,6 +80,10 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
 				size_t n, const char **ret_reason);
 
+/* Returns the quality as frame_name_quality does, of the native frames alone. */
+enum quality frame_name_native_quality(const struct stack *stack, const struct named_frame *frames,
+				       size_t n, const char **ret_reason);
+
 /*
  * Returns why the stack with the outermost frame `root` (NULL: none) was not walked by unwind rows
  * there, as named_frame.rowless. A stack without a table was not, even if the file has rows.

@@ -51,6 +51,9 @@ static uint64_t key_of(const struct known_wait *wait)
 	uint64_t key = idmap_text_key(fn) * 0x9e3779b97f4a7c15ULL +
 		       (wait->state * 2u + wait->idle) * 2u + wait->condition;
 
+	/* Applications use the same name for many functions. */
+	if (wait->frame && wait->frame->module && frame_name_is_runtime(wait->frame))
+		key ^= idmap_text_key(wait->frame->module) * 0xff51afd7ed558ccdULL;
 	return key ? key : 1;
 }
 

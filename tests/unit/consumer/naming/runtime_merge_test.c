@@ -9,8 +9,8 @@
 #include "consumer/runtimes/code_names.h"
 
 /*
- * A stack of natives and words. `natives`: one letter for each native frame, leaf first: L is code
- * of an unknown file, so no evaluation loop. The real loop is tested in tests/e2e/test_runtimes.py.
+ * A stack of so many native frames in unknown code, none of them an evaluation loop, and words. The
+ * real loop is tested in tests/e2e/test_runtimes.py.
  */
 static struct stack *new_stack(size_t natives, const uint64_t *words, size_t count)
 {

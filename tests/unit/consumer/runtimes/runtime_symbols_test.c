@@ -37,33 +37,33 @@ static bool read_symbols(const uint8_t *data, size_t bytes, struct runtime_symbo
 	return found;
 }
 
-/* Returns the path of a python of this system; NULL: it has none. */
-static const char *find_python(glob_t *found)
+/* Reads a python of this system, which the caller frees; skips the test if there is none. */
+static uint8_t *read_python(size_t *ret_bytes)
 {
-	if (glob("/usr/bin/python3.[0-9]*[0-9]", 0, NULL, found) != 0)
-		return NULL;
-	return found->gl_pathv[0];
+	uint8_t *data = NULL;
+	glob_t found;
+
+	if (glob("/usr/bin/python3.[0-9]*[0-9]", 0, NULL, &found) == 0) {
+		data = read_file(found.gl_pathv[0], ret_bytes);
+		globfree(&found);
+	}
+	if (!data) {
+		print_message("there is no /usr/bin/python3.N\n");
+		skip();
+	}
+	return data;
 }
 
 static void python_has_all_symbols(void **state)
 {
 	struct runtime_symbols symbols;
-	const char *path;
-	uint8_t *data;
-	glob_t found;
-	size_t bytes;
+	size_t bytes = 0;
+	uint8_t *data = read_python(&bytes);
 
-	path = find_python(&found);
-	data = path ? read_file(path, &bytes) : NULL;
-	if (!data) {
-		print_message("there is no /usr/bin/python3.N\n");
-		skip();
-	}
 	assert_true(read_symbols(data, bytes, &symbols));
 	for (size_t i = 0; i < RUNTIME_SYMBOL_VERSION; i++)
 		assert_int_not_equal(symbols.indices[i], 0);
 	free(data);
-	globfree(&found);
 }
 
 static void other_programs_have_none(void **state)
@@ -84,17 +84,9 @@ static void damaged_files(void **state)
 {
 	struct runtime_symbols symbols;
 	uint64_t random = 4;
-	const char *path;
-	uint8_t *data;
-	glob_t found;
-	size_t bytes;
+	size_t bytes = 0;
+	uint8_t *data = read_python(&bytes);
 
-	path = find_python(&found);
-	data = path ? read_file(path, &bytes) : NULL;
-	if (!data) {
-		print_message("there is no /usr/bin/python3.N\n");
-		skip();
-	}
 	for (int round = 0; round < 100; round++) {
 		size_t at = next_random(&random) % 4096;
 		uint8_t before = data[at];
@@ -111,7 +103,6 @@ static void damaged_files(void **state)
 		data[at] = before;
 	}
 	free(data);
-	globfree(&found);
 }
 
 UNIT_TESTS(runtime_symbols)
