@@ -60,6 +60,7 @@ static const struct {
 	{ "unwind_pool", offsetof(struct options, unwind_kib), UNWIND_KIB_ELEMENTS },
 	{ "unwind_process", offsetof(struct options, unwind_tables), 1 },
 	{ "unwind_ranges", offsetof(struct options, unwind_tables), 1 },
+	{ "runtime_owners", offsetof(struct options, watches), 1 },
 	{ "runtime_facts", offsetof(struct options, unwind_tables), 1 },
 };
 

@@ -302,7 +302,8 @@ static __always_inline void take_sample(const struct tick *t)
 		want |= STACK_BUILD_ID;
 	bytes = stack_take(t->ctx, &owner, b, want);
 	if (READ_WORD(b->sample.flags) & SAMPLE_UNWOUND)
-		bytes = bound_bytes(bytes + tick_runtime(bytes, t->unwind - 1), sizeof(b->frames));
+		bytes = bound_bytes(bytes + tick_runtime(bytes, t->unwind - 1, t->index),
+				    sizeof(b->frames));
 	count_stop_reason(t, &b->sample);
 	if (b->sample.kernel_error)
 		error_ring_put(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->match.rule,

@@ -32,10 +32,10 @@ static long name_wanted(__u32 i, void *context)
 
 /*
  * Walks the current thread, after its native stack was walked by table `number`, and puts its
- * frames at `frames` + at of stack_scratch. Returns their bytes; 0 if its process has no runtime. A
- * global function, as stack_walk.
+ * frames at `frames` + at of stack_scratch. `index` is the slot of its watch. Returns their bytes;
+ * 0 if its process has no runtime. A global function, as stack_walk.
  */
-__noinline int tick_runtime(__u32 at, __u32 number)
+__noinline int tick_runtime(__u32 at, __u32 number, __u32 index)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_buffer *b = map_single(&stack_scratch);
@@ -49,6 +49,7 @@ __noinline int tick_runtime(__u32 at, __u32 number)
 		return 0;
 	w->copies = RUNTIME_COPIES;
 	w->wants = 0;
+	w->slot = index;
 	count = tick_python_walk(number, b->walk.table_generation, task_thread_pointer(task));
 	facts = bpf_map_lookup_elem(&runtime_facts, &number);
 	if (count >= 0 && facts && READ_WORD(facts->has_wanted)) {

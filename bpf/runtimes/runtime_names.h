@@ -15,10 +15,17 @@
 #include "bpf/runtimes/python_layout.h"
 #include "bpf/runtimes/runtime_walk.h"
 
-#define RUNTIME_KNOWN	   8192 /* code objects with a number, of all processes */
-#define RUNTIME_COPIES	   4	/* code objects that one walk copies */
-#define RUNTIME_COPIES_1S  64	/* of one process in a second */
-#define RUNTIME_COPIES_ALL 512	/* of all processes in a second */
+#define RUNTIME_KNOWN	     8192 /* code objects with a number, of all processes */
+#define RUNTIME_COPIES	     4	  /* code objects that one walk copies */
+#define RUNTIME_COPIES_1S    64	  /* of one process in a second */
+#define RUNTIME_COPIES_OWNER 256  /* of the watches of one owner in a second */
+#define RUNTIME_COPIES_ALL   512  /* of all processes in a second */
+
+/*
+ * After so many new numbers (2 to this power) each name is copied again: the consumer keeps the
+ * names of twice as many, so none that is in use is among those that it has evicted.
+ */
+#define RUNTIME_AGE_BITS   14
 #define RUNTIME_STRING_MAX (1u << 20)
 
 /* The code object of a process. A freed one may come back at its address with other members. */
@@ -40,6 +47,25 @@ struct runtime_numbers {
 };
 
 __weak MAP(ARRAY, runtime_numbers, __u32, struct runtime_numbers, 1);
+
+/* Private: the copies of the present second, by the slot that counts for an owner (slot.payer). */
+struct runtime_owner {
+	__u32 second, copied;
+};
+
+__weak MAP(ARRAY, runtime_owners, __u32, struct runtime_owner, SLOTS_DEFAULT);
+
+/* Returns the copies of the owner of the watch of slot `index`, or NULL. */
+static __always_inline struct runtime_owner *runtime_owner_of(__u32 index)
+{
+	const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+	__u32 payer;
+
+	if (!slot)
+		return 0;
+	payer = READ_WORD(slot->payer);
+	return bpf_map_lookup_elem(&runtime_owners, &payer);
+}
 
 __weak RING_MAP(runtime_names, 512 * 1024);
 
@@ -159,11 +185,15 @@ static __always_inline __u64 runtime_mix(__u64 hash, __u64 word)
  * begin a second; the limits are no exact ones.
  */
 static __always_inline bool may_copy(struct runtime_walk *w, struct runtime_facts *facts,
-				     struct runtime_numbers *numbers)
+				     struct runtime_numbers *numbers, struct runtime_owner *owner)
 {
 	if (!READ_WORD(w->copies))
 		return false;
 	w->copies--;
+	if (READ_WORD(owner->second) != w->second) {
+		owner->second = w->second;
+		owner->copied = 0;
+	}
 	if (READ_WORD(facts->second) != w->second) {
 		facts->second = w->second;
 		facts->copied = 0;
@@ -173,6 +203,7 @@ static __always_inline bool may_copy(struct runtime_walk *w, struct runtime_fact
 		numbers->copied = 0;
 	}
 	return READ_WORD(facts->copied) < RUNTIME_COPIES_1S &&
+	       READ_WORD(owner->copied) < RUNTIME_COPIES_OWNER &&
 	       READ_WORD(numbers->copied) < RUNTIME_COPIES_ALL;
 }
 
@@ -299,8 +330,10 @@ __noinline int RUNTIME_NAMED(runtime_number)(__u64 object, __u32 table)
 	struct runtime_walk *w = runtime_walk_get();
 	const volatile struct python_layout *l;
 	struct runtime_known_key key = {};
+	struct runtime_owner *owner;
 	const __u32 *known;
-	__u32 number;
+	__u32 number, age;
+	__u64 fold;
 
 	if (!w || !facts || !numbers || !control)
 		return 0;
@@ -309,10 +342,12 @@ __noinline int RUNTIME_NAMED(runtime_number)(__u64 object, __u32 table)
 	key.tgid = w->facts.tgid;
 	key.image = w->facts.image;
 	key.object = object;
-	key.fold = runtime_mix(READ_WORD(control->owner), code_half(w, l->line));
-	key.fold = runtime_mix(key.fold, code_word(w, l->name));
-	key.fold = runtime_mix(key.fold, code_word(w, l->file));
-	key.fold = runtime_mix(key.fold, code_word(w, l->table));
+	age = READ_WORD(numbers->last) >> RUNTIME_AGE_BITS;
+	fold = runtime_mix(READ_WORD(control->owner), code_half(w, l->line));
+	fold = runtime_mix(fold, code_word(w, l->name));
+	fold = runtime_mix(fold, code_word(w, l->file));
+	fold = runtime_mix(fold, code_word(w, l->table));
+	key.fold = runtime_mix(fold, age);
 	number = runtime_cache_find(&key);
 	if (number)
 		return (int)number;
@@ -322,17 +357,24 @@ __noinline int RUNTIME_NAMED(runtime_number)(__u64 object, __u32 table)
 		runtime_cache_put(&key, number);
 		return (int)number;
 	}
-	if (!may_copy(w, facts, numbers)) {
+	owner = runtime_owner_of(w->slot);
+	if (!owner)
+		return 0;
+	if (!may_copy(w, facts, numbers, owner)) {
 		w->delayed = 1;
 		if (READ_WORD(w->wants))
 			want_name(facts, object, w->wants);
-		return 0;
+		/* The consumer still has the name of before. */
+		key.fold = runtime_mix(fold, age - 1);
+		known = bpf_map_lookup_elem(&runtime_known, &key);
+		return known ? (int)READ_WORD(*known) : 0;
 	}
 	/* A code object that cannot be copied takes a part of the walk's limit, and no more. */
 	number = copy_names();
 	if (!number)
 		return 0;
 	facts->copied++;
+	owner->copied++;
 	numbers->copied++;
 	bpf_map_update_elem(&runtime_known, &key, &number, BPF_ANY);
 	return (int)number;

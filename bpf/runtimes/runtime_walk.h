@@ -19,12 +19,14 @@ struct runtime_walk {
 	__u64 state;		     /* its thread state */
 	__u64 frame;		     /* the next frame */
 	__u32 second;		     /* of CLOCK_MONOTONIC */
-	__u32 copies;		     /* code objects that it may still copy */
-	__u32 delayed;		     /* 1: a limit has left a code object without a name */
-	__u32 wants;		     /* the process, if its ticks are to copy such names; else 0 */
-	__u32 count;		     /* number of `words` */
-	__u32 end;		     /* enum runtime_end */
-	__u64 frame_words[16];	     /* the frame that was read last */
+	__u32 slot;		     /* of the watch whose owner pays for its copies */
+	__u32 pad;
+	__u32 copies;	       /* code objects that it may still copy */
+	__u32 delayed;	       /* 1: a limit has left a code object without a name */
+	__u32 wants;	       /* the process, if its ticks are to copy such names; else 0 */
+	__u32 count;	       /* number of `words` */
+	__u32 end;	       /* enum runtime_end */
+	__u64 frame_words[16]; /* the frame that was read last */
 	__u64 code_words[RUNTIME_CODE_BYTES / 8 + 14]; /* its code object; a power of 2 words */
 	__u64 object_words[8];			       /* a string or a bytes object */
 	__u64 words[RUNTIME_FRAMES_MAX];

@@ -122,6 +122,7 @@ static __always_inline void look_at_runtime(struct looker *l, struct task_struct
 		return;
 	l->runtime.copies = look_process_rests(task) ? LOOK_RUNTIME_COPIES : 0;
 	l->runtime.wants = l->runtime.copies ? 0 : l->look.key.tgid;
+	l->runtime.slot = l->look.index;
 	count = look_python_walk(l->look.unwind - 1, l->look.generation, task_thread_pointer(task));
 	asm volatile("" : "+r"(at));
 	if (count < 0 || at > 2 * LOOK_STACK_BYTES)

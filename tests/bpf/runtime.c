@@ -565,6 +565,56 @@ static void names_are_bounded(void **state)
 	end_runtime(&f);
 }
 
+/* An owner whose processes have taken its share of a second gets no more names in it. */
+static void names_are_shared_by_owner(void **state)
+{
+	struct fixture f = begin_runtime(3);
+	struct runtime_claim claim = true_claim(&f);
+	uint32_t payer = f.h->slots[SLOT].payer, used[2];
+	int owners = bpf_map__fd(f.h->skel->maps.runtime_owners);
+
+	assert_int_equal(check(&f, &claim), RUNTIME_STATE_OK);
+	for (int i = 0; i < 20; i++) {
+		/* A second of the kernel side has 2^30 ns; not at its turn. */
+		while ((harness_now_ns() & ((1u << 30) - 1)) > 900000000)
+			harness_sleep_ms(20);
+		used[0] = (uint32_t)(harness_now_ns() >> 30);
+		used[1] = 256;
+		assert_int_equal(bpf_map_update_elem(owners, &payer, used, BPF_ANY), 0);
+		assert_non_null(sample_once(&f, 1));
+		assert_int_equal(names.count, 0);
+	}
+	used[1] = 0;
+	assert_int_equal(bpf_map_update_elem(owners, &payer, used, BPF_ANY), 0);
+	assert_non_null(sample_once(&f, 50));
+	assert_int_equal(names.count, 3);
+	end_runtime(&f);
+}
+
+/* After so many new numbers a name is copied again, because the consumer may have evicted it. */
+static void old_names_are_copied_again(void **state)
+{
+	struct fixture f = begin_runtime(3);
+	struct runtime_claim claim = true_claim(&f);
+	struct {
+		uint32_t last, second, copied, pad;
+	} numbers;
+	uint32_t zero = 0, before;
+	int fd = bpf_map__fd(f.h->skel->maps.runtime_numbers);
+
+	assert_int_equal(check(&f, &claim), RUNTIME_STATE_OK);
+	assert_non_null(sample_once(&f, 50));
+	assert_int_equal(names.count, 3);
+	before = names.items[0].number;
+	assert_int_equal(bpf_map_lookup_elem(fd, &zero, &numbers), 0);
+	numbers.last += 1u << 14;
+	assert_int_equal(bpf_map_update_elem(fd, &zero, &numbers, BPF_ANY), 0);
+	assert_non_null(sample_once(&f, 50));
+	assert_int_equal(names.count, 6);
+	assert_true(names.items[3].number > before + (1u << 14) - 1);
+	end_runtime(&f);
+}
+
 /* A thread that waits has its frames, and names only while no thread of its process runs. */
 static void frames_of_a_look(void **state)
 {
@@ -630,6 +680,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(names_are_bounded),
 		cmocka_unit_test(writable_symbols),
 		cmocka_unit_test(no_read_implies_exec),
+		cmocka_unit_test(names_are_shared_by_owner),
+		cmocka_unit_test(old_names_are_copied_again),
 	};
 
 	harness_main(argc, argv);
