@@ -94,20 +94,22 @@ static bool is_place(const struct named_frame *f)
 
 /*
  * Returns the index of the frame that identifies the wait: the innermost function that a runtime
- * interprets or has compiled, because its natives wait for it; else the innermost one of the
- * program; n: none.
+ * has compiled, because its natives wait for it; else the innermost one of the program; n: none. A
+ * runtime that interprets is no place, but a library that a function calls is: a function may wait
+ * in it and, at other times, elsewhere.
  */
 static size_t find_place(const struct stack *stack, const struct named_frame *frames, size_t n)
 {
 	size_t place = n;
 
 	for (size_t i = stack->kernel_frames; i < n; i++) {
-		if (!is_place(&frames[i]))
+		if (!is_place(&frames[i]) || frames[i].interpreter)
 			continue;
-		if (frame_name_is_runtime(&frames[i]) ||
-		    (frames[i].kind && !strcmp(frames[i].kind, "jit")))
+		if (frames[i].kind && !strcmp(frames[i].kind, "jit"))
 			return i;
 		place = MIN(place, i);
+		if (frame_name_is_runtime(&frames[i]))
+			return place;
 	}
 	return place;
 }
@@ -138,7 +140,7 @@ static void find_frames(const struct stack *stack, const struct named_frame *fra
 		library = stack->frames[place].module;
 	for (size_t i = place + 1; i < n && callers < KNOWN_WAIT_CALLERS; i++) {
 		if (!is_place(&frames[i]) || (library && stack->frames[i].module == library) ||
-		    (of_runtime && !frame_name_is_runtime(&frames[i])))
+		    (of_runtime && !frame_name_is_runtime(&frames[i])) || frames[i].interpreter)
 			continue;
 		if (!strcmp(frames[i].fn, "main"))
 			break;

@@ -170,6 +170,50 @@ static void test_mutex_of_a_condition(void **state)
 	assert_false(judge_futex(FUTEX_LOCK_PI2 | private, musl).condition);
 }
 
+/*
+ * With functions that are interpreted, the place is the innermost of them, but a function of a
+ * library that it has called; never one of the interpreter. A function may have any name.
+ */
+static void test_interpreted(void **state)
+{
+	struct named_frame frames[] = {
+		{ .fn = "clock_nanosleep", .module = "/lib/libc.so.6", .kind = "user" },
+		{ .fn = "sqlite3InvokeBusyHandler",
+		  .module = "/lib/libsqlite3.so",
+		  .kind = "user" },
+		{ .fn = "PyObject_Vectorcall", .kind = "user", .interpreter = true },
+		{ .fn = "pthread_cond_wait",
+		  .module = "/srv/app.py",
+		  .kind = "runtime",
+		  .line = 7 },
+		{ .fn = "PyObject_Call", .kind = "user", .interpreter = true },
+		{ .fn = "handle", .module = "/srv/app.py", .kind = "runtime", .line = 9 },
+	};
+	union {
+		struct stack stack;
+		char space[sizeof(struct stack) + FRAMES_MAX * sizeof(struct frame)];
+	} s = { 0 };
+	struct known_wait wait;
+
+	s.stack.wait = WAIT_BLOCKED + WAIT_LOCK;
+	s.stack.exe = program;
+	for (size_t i = 0; i < 6; i++)
+		s.stack.frames[i].module = i < 2   ? library
+					   : i % 2 ? &stack_sample_runtime
+						   : program;
+	known_wait_judge(&s.stack, NULL, frames, 6, &wait);
+	assert_string_equal(wait.frame->fn, "sqlite3InvokeBusyHandler");
+	assert_string_equal(wait.callers[0], "pthread_cond_wait");
+	assert_string_equal(wait.callers[1], "handle");
+	assert_false(wait.condition);
+	frames[1].interpreter = true;
+	known_wait_judge(&s.stack, NULL, frames, 6, &wait);
+	assert_string_equal(wait.frame->fn, "pthread_cond_wait");
+	assert_int_equal(wait.frame->line, 7);
+	assert_string_equal(wait.callers[0], "handle");
+	assert_null(wait.callers[1]);
+}
+
 UNIT_TESTS(known_wait)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +223,7 @@ UNIT_TESTS(known_wait)
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_mutex_of_a_condition),
 		cmocka_unit_test(test_kind_of_a_futex),
+		cmocka_unit_test(test_interpreted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
